@@ -1,0 +1,5 @@
+pub mod units;
+pub mod key;
+pub mod item;
+pub mod record;
+pub mod bucket;
