@@ -13,7 +13,7 @@ use crate::record::{Image, Scalar, parse_integer, scalar_of};
 use crate::units::{EpochMillis, ShardCount};
 
 /// Why an item is no readable bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum BucketError {
     /// A `tc` that is no integer: the whole record is unreadable (R12).
     #[error("a consumption counter is not an integer")]
@@ -86,7 +86,10 @@ impl<'i> Bucket<'i> {
     }
 
     fn decode(attributes: impl Iterator<Item = (&'i str, Scalar<'i>)>) -> Result<Self, BucketError> {
-        let mut bucket = Self { fields: ItemFields::default(), limits: Vec::with_capacity(4) };
+        let mut bucket = Self {
+            fields: ItemFields::default(),
+            limits: Vec::with_capacity(4),
+        };
         for (name, value) in attributes {
             if let Some((limit, field)) = parse_attribute(name) {
                 bucket.limit_mut(limit).set(field, value)?;
@@ -151,7 +154,9 @@ fn integer(value: Scalar<'_>) -> Option<i128> {
 }
 
 fn instant(value: Scalar<'_>) -> Option<EpochMillis> {
-    integer(value).and_then(|millis| i64::try_from(millis).ok()).map(EpochMillis)
+    integer(value)
+        .and_then(|millis| i64::try_from(millis).ok())
+        .map(EpochMillis)
 }
 
 #[cfg(test)]
@@ -161,21 +166,37 @@ mod tests {
     use crate::units::Millitokens;
 
     fn item(attributes: &[(&str, serde_dynamo::AttributeValue)]) -> Item {
-        attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+        attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect()
     }
 
     #[test]
     fn limit_names_may_hold_underscores_dots_and_dashes() {
-        let item = item(&[("b_in_tokens.v2-x_tk", number(5)), ("b_in_tokens.v2-x_tc", number(7)), ("b_a_b_unknown", number(1))]);
+        let item = item(&[
+            ("b_in_tokens.v2-x_tk", number(5)),
+            ("b_in_tokens.v2-x_tc", number(7)),
+            ("b_a_b_unknown", number(1)),
+        ]);
         let bucket = Bucket::from_item(&item).unwrap();
         let limit = bucket.limit("in_tokens.v2-x").unwrap();
-        assert_eq!((limit.balance, limit.consumed), (Some(Millitokens(5)), Some(Millitokens(7))));
+        assert_eq!(
+            (limit.balance, limit.consumed),
+            (Some(Millitokens(5)), Some(Millitokens(7)))
+        );
         assert_eq!(bucket.limits.len(), 1, "an unknown field makes no limit");
     }
 
     #[test]
     fn a_field_that_is_no_number_is_absent() {
-        let item = item(&[("rf", text("soon")), ("shard_count", text("2")), ("vu", number(i128::MAX)), ("b_a_tk", text("x")), ("b_a_tc", number(0))]);
+        let item = item(&[
+            ("rf", text("soon")),
+            ("shard_count", text("2")),
+            ("vu", number(i128::MAX)),
+            ("b_a_tk", text("x")),
+            ("b_a_tc", number(0)),
+        ]);
         let bucket = Bucket::from_item(&item).unwrap();
         assert_eq!(bucket.fields, ItemFields::default());
         assert_eq!(bucket.limit("a").unwrap().balance, None);
@@ -183,8 +204,15 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_no_number_makes_the_item_unreadable() {
-        for value in [text("abc"), serde_dynamo::AttributeValue::N("1.5".to_owned()), serde_dynamo::AttributeValue::Null(true)] {
-            assert_eq!(Bucket::from_item(&item(&[("b_a_tc", value)])), Err(BucketError::ConsumptionNotNumeric));
+        for value in [
+            text("abc"),
+            serde_dynamo::AttributeValue::N("1.5".to_owned()),
+            serde_dynamo::AttributeValue::Null(true),
+        ] {
+            assert_eq!(
+                Bucket::from_item(&item(&[("b_a_tc", value)])),
+                Err(BucketError::ConsumptionNotNumeric)
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ pub fn text(value: impl Into<String>) -> AttributeValue {
 /// The item's primary key; `None` if it lacks a text `PK` or `SK`.
 pub fn key_of(item: &Item) -> Option<ItemKey> {
     match (item.get("PK")?, item.get("SK")?) {
-        (AttributeValue::S(pk), AttributeValue::S(sk)) => Some(ItemKey { pk: pk.clone(), sk: sk.clone() }),
+        (AttributeValue::S(pk), AttributeValue::S(sk)) => Some(ItemKey {
+            pk: pk.clone(),
+            sk: sk.clone(),
+        }),
         _ => None,
     }
 }

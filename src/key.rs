@@ -48,7 +48,14 @@ impl<'a> BucketKey<'a> {
             return None;
         }
         let shard = ShardId(shard.parse().ok()?);
-        Some(Self { group: BucketGroup { namespace, entity, resource }, shard })
+        Some(Self {
+            group: BucketGroup {
+                namespace,
+                entity,
+                resource,
+            },
+            shard,
+        })
     }
 }
 
@@ -60,7 +67,10 @@ impl BucketGroup<'_> {
 
     /// Key of one of the group's shards.
     pub fn bucket(&self, shard: ShardId) -> ItemKey {
-        ItemKey { pk: self.bucket_pk(shard), sk: STATE_SK.to_owned() }
+        ItemKey {
+            pk: self.bucket_pk(shard),
+            sk: STATE_SK.to_owned(),
+        }
     }
 
     /// `PK` of the owner and its usage snapshots.
@@ -70,12 +80,19 @@ impl BucketGroup<'_> {
 
     /// Key of the record that owns the buckets.
     pub fn meta(&self) -> ItemKey {
-        ItemKey { pk: self.entity_pk(), sk: META_SK.to_owned() }
+        ItemKey {
+            pk: self.entity_pk(),
+            sk: META_SK.to_owned(),
+        }
     }
 
     /// The index keys of one of the group's shards, as (attribute, text) pairs.
     pub fn bucket_index_keys(&self, shard: ShardId) -> [(&'static str, String); 6] {
-        let Self { namespace, entity, resource } = self;
+        let Self {
+            namespace,
+            entity,
+            resource,
+        } = self;
         [
             ("GSI2PK", format!("{namespace}/RESOURCE#{resource}")),
             ("GSI2SK", format!("BUCKET#{entity}#{shard}")),
@@ -128,14 +145,30 @@ mod tests {
     #[test]
     fn a_resource_may_hold_a_slash() {
         let key = BucketKey::parse("ns/BUCKET#sk-1:a@b#models/gpt-4#12").unwrap();
-        assert_eq!(key.group, BucketGroup { namespace: "ns", entity: "sk-1:a@b", resource: "models/gpt-4" });
+        assert_eq!(
+            key.group,
+            BucketGroup {
+                namespace: "ns",
+                entity: "sk-1:a@b",
+                resource: "models/gpt-4"
+            }
+        );
         assert_eq!(key.shard, ShardId(12));
         assert_eq!(key.group.bucket_pk(key.shard), "ns/BUCKET#sk-1:a@b#models/gpt-4#12");
     }
 
     #[test]
     fn other_records_are_not_buckets() {
-        for pk in ["ns/ENTITY#e", "BUCKET#e#r#0", "ns/BUCKET#e#r", "ns/BUCKET#e#r#x", "ns/BUCKET#e#r#", "/BUCKET#e#r#0", "ns/BUCKET#e#r#+1", ""] {
+        for pk in [
+            "ns/ENTITY#e",
+            "BUCKET#e#r#0",
+            "ns/BUCKET#e#r",
+            "ns/BUCKET#e#r#x",
+            "ns/BUCKET#e#r#",
+            "/BUCKET#e#r#0",
+            "ns/BUCKET#e#r#+1",
+            "",
+        ] {
             assert_eq!(BucketKey::parse(pk), None, "{pk}");
         }
     }

@@ -1,5 +1,12 @@
-pub mod units;
-pub mod key;
-pub mod item;
-pub mod record;
+pub mod aggregate;
 pub mod bucket;
+pub mod clock;
+pub mod config;
+pub mod item;
+pub mod key;
+pub mod plan;
+pub mod record;
+pub mod schedule;
+pub mod table;
+pub mod units;
+pub mod write;

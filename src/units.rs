@@ -48,7 +48,10 @@ impl Millitokens {
 impl fmt::Display for Millitokens {
     /// In tokens, as a person reads them: `1.5`, `-0.25`, `12`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, rest) = (self.0 / MILLITOKENS_PER_TOKEN, (self.0 % MILLITOKENS_PER_TOKEN).unsigned_abs());
+        let (whole, rest) = (
+            self.0 / MILLITOKENS_PER_TOKEN,
+            (self.0 % MILLITOKENS_PER_TOKEN).unsigned_abs(),
+        );
         if self.0 < 0 && whole == 0 {
             f.write_str("-")?;
         }

@@ -46,7 +46,10 @@ impl LimitField {
     ];
 
     fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, name)| *name == text).map(|(field, _)| *field)
+        Self::ALL
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(field, _)| *field)
     }
 
     /// The field's suffix in an attribute name.
@@ -70,7 +73,11 @@ pub fn attribute(limit: &str, field: LimitField) -> String {
 /// attribute, unknown fields included.
 pub fn parse_attribute(name: &str) -> Option<(&str, LimitField)> {
     let (limit, field) = name.strip_prefix("b_")?.rsplit_once('_')?;
-    if limit.is_empty() { None } else { Some((limit, LimitField::parse(field)?)) }
+    if limit.is_empty() {
+        None
+    } else {
+        Some((limit, LimitField::parse(field)?))
+    }
 }
 
 /// One limit as stored. Absent or unreadable fields are `None`.
@@ -110,7 +117,10 @@ pub struct Limit<'i> {
 
 impl<'i> Limit<'i> {
     pub(super) fn new(name: &'i str) -> Self {
-        Self { name, ..Self::default() }
+        Self {
+            name,
+            ..Self::default()
+        }
     }
 
     /// Whether this is the reserved write budget.

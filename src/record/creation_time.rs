@@ -86,20 +86,44 @@ mod tests {
             "\"2026-05-06T17:00:08+0200\"",
             "\"2026-05-06T15:00:08\"",
         ] {
-            assert_eq!(parse_creation_time(json), Some(EpochMillis(1_778_079_608_000)), "{json}");
+            assert_eq!(
+                parse_creation_time(json),
+                Some(EpochMillis(1_778_079_608_000)),
+                "{json}"
+            );
         }
     }
 
     #[test]
     fn fractions_of_a_second_are_kept_to_the_millisecond() {
-        assert_eq!(parse_creation_time("1778079608.25"), Some(EpochMillis(1_778_079_608_250)));
-        assert_eq!(parse_creation_time("1778079608.9999"), Some(EpochMillis(1_778_079_608_999)));
-        assert_eq!(parse_creation_time("1.7780796082505E9"), Some(EpochMillis(1_778_079_608_250)));
+        assert_eq!(
+            parse_creation_time("1778079608.25"),
+            Some(EpochMillis(1_778_079_608_250))
+        );
+        assert_eq!(
+            parse_creation_time("1778079608.9999"),
+            Some(EpochMillis(1_778_079_608_999))
+        );
+        assert_eq!(
+            parse_creation_time("1.7780796082505E9"),
+            Some(EpochMillis(1_778_079_608_250))
+        );
     }
 
     #[test]
     fn unknown_forms_are_absent() {
-        for json in ["null", "\"\"", "\"soon\"", "true", "{}", "[]", "-5", "1e999", "\"1e99999999999999999999\"", "\"é1e5\""] {
+        for json in [
+            "null",
+            "\"\"",
+            "\"soon\"",
+            "true",
+            "{}",
+            "[]",
+            "-5",
+            "1e999",
+            "\"1e99999999999999999999\"",
+            "\"é1e5\"",
+        ] {
             assert_eq!(parse_creation_time(json), None, "{json}");
         }
     }

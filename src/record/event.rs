@@ -70,9 +70,16 @@ pub fn read_event(json: &str) -> Result<Vec<ReadRecord<'_>>, EventError> {
         #[serde(rename = "Records", borrow)]
         records: Vec<&'a RawValue>,
     }
-    let event: RawEvent<'_> = serde_json::from_str(json)
-        .map_err(|error| EventError { line: error.line(), column: error.column() })?;
-    Ok(event.records.into_iter().enumerate().map(|(position, raw)| read_record(position, raw.get())).collect())
+    let event: RawEvent<'_> = serde_json::from_str(json).map_err(|error| EventError {
+        line: error.line(),
+        column: error.column(),
+    })?;
+    Ok(event
+        .records
+        .into_iter()
+        .enumerate()
+        .map(|(position, raw)| read_record(position, raw.get()))
+        .collect())
 }
 
 #[derive(Deserialize)]
@@ -107,12 +114,25 @@ fn read_record(position: usize, json: &str) -> ReadRecord<'_> {
     let raw: RawRecord<'_> = match serde_json::from_str(json) {
         Ok(raw) => raw,
         Err(error) => {
-            let shape = RecordError::Shape { line: error.line(), column: error.column() };
-            return ReadRecord { position, event_id: salvage_event_id(json), view_type: None, record: Err(shape) };
+            let shape = RecordError::Shape {
+                line: error.line(),
+                column: error.column(),
+            };
+            return ReadRecord {
+                position,
+                event_id: salvage_event_id(json),
+                view_type: None,
+                record: Err(shape),
+            };
         }
     };
     let event_id = raw.event_id.map(|text| text.0);
-    let fail = |event_id, error| ReadRecord { position, event_id, view_type: None, record: Err(error) };
+    let fail = |event_id, error| ReadRecord {
+        position,
+        event_id,
+        view_type: None,
+        record: Err(error),
+    };
     let kind = match raw.event_name.as_ref().map(|name| &*name.0) {
         Some("INSERT") => ChangeKind::Insert,
         Some("MODIFY") => ChangeKind::Modify,
@@ -132,7 +152,12 @@ fn read_record(position: usize, json: &str) -> ReadRecord<'_> {
         stream_label: raw.source_arn.map_or("", |arn| stream_label(arn.0)),
         user_identity: raw.user_identity.and_then(read_user_identity),
     };
-    ReadRecord { position, event_id, view_type: change.view_type.map(|text| text.0), record: Ok(record) }
+    ReadRecord {
+        position,
+        event_id,
+        view_type: change.view_type.map(|text| text.0),
+        record: Ok(record),
+    }
 }
 
 /// What follows the last `/` of a stream's ARN. An ARN that needed unescaping has no label anybody could store.
@@ -152,7 +177,10 @@ fn read_user_identity(raw: &RawValue) -> Option<UserIdentity<'_>> {
         principal: Text<'a>,
     }
     let identity: RawIdentity<'_> = serde_json::from_str(raw.get()).ok()?;
-    Some(UserIdentity { kind: identity.kind.0, principal: identity.principal.0 })
+    Some(UserIdentity {
+        kind: identity.kind.0,
+        principal: identity.principal.0,
+    })
 }
 
 /// The event id of a record that could not be read otherwise, so that the log can name it.
@@ -162,7 +190,9 @@ fn salvage_event_id(json: &str) -> Option<Cow<'_, str>> {
         #[serde(rename = "eventID", borrow)]
         event_id: Text<'a>,
     }
-    serde_json::from_str::<OnlyId<'_>>(json).ok().map(|only| only.event_id.0)
+    serde_json::from_str::<OnlyId<'_>>(json)
+        .ok()
+        .map(|only| only.event_id.0)
 }
 
 #[cfg(test)]
@@ -187,13 +217,18 @@ mod tests {
         let read = read_event(json).unwrap();
         let ok: Vec<_> = read.iter().map(|r| r.record.is_ok()).collect();
         assert_eq!(ok, [true, false, false, false, false, false, true]);
-        assert_eq!(read[1].event_id.as_deref(), Some("b"), "an unreadable record is still named");
+        assert_eq!(
+            read[1].event_id.as_deref(),
+            Some("b"),
+            "an unreadable record is still named"
+        );
         assert_eq!(read[5].event_id.as_deref(), Some("c"));
     }
 
     #[test]
     fn a_message_never_repeats_content() {
-        let read = one(r#"{"Records":[{"eventID":"b","eventName":"MODIFY","dynamodb":{"NewImage":{"PK":"sk-secret"}}}]}"#);
+        let read =
+            one(r#"{"Records":[{"eventID":"b","eventName":"MODIFY","dynamodb":{"NewImage":{"PK":"sk-secret"}}}]}"#);
         let error = read.record.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("secret"));
     }
@@ -205,7 +240,10 @@ mod tests {
             "b":{"B":"AAEC"},"ns":{"NS":["1","2.5"]},"t":{"BOOL":true},"empty":{},"two":{"S":"x","N":"1"},"new":{"Q":"?"}}}}]}"#;
         let record = one(json).record.unwrap();
         let image = record.new.unwrap();
-        assert_eq!(image.get("n").unwrap().scalar(), Scalar::N("99999999999999999999999999999999999999"));
+        assert_eq!(
+            image.get("n").unwrap().scalar(),
+            Scalar::N("99999999999999999999999999999999999999")
+        );
         assert_eq!(image.get("t").unwrap().scalar(), Scalar::Bool(true));
         for (name, json) in [("m", r#"{"a":{"N":"1.50"},"b":{"NULL":true}}"#)] {
             let value = serde_json::to_value(image.get(name).unwrap().to_value().unwrap()).unwrap();
@@ -214,14 +252,19 @@ mod tests {
         for name in ["empty", "two", "new"] {
             assert_eq!(image.get(name).unwrap().to_value(), None, "{name}");
         }
-        assert!(image.to_item().is_none(), "an image with such an attribute cannot be copied");
+        assert!(
+            image.to_item().is_none(),
+            "an image with such an attribute cannot be copied"
+        );
     }
 
     #[test]
     fn optional_fields_may_be_missing_or_null() {
-        let record = one(r#"{"Records":[{"eventName":"MODIFY","dynamodb":{"SequenceNumber":null,"OldImage":null,"NewImage":{}}}]}"#)
-            .record
-            .unwrap();
+        let record = one(
+            r#"{"Records":[{"eventName":"MODIFY","dynamodb":{"SequenceNumber":null,"OldImage":null,"NewImage":{}}}]}"#,
+        )
+        .record
+        .unwrap();
         assert!(record.sequence.is_none() && record.old.is_none() && record.new.is_some() && record.created.is_none());
         assert_eq!(record.stream_label, "");
     }

@@ -19,12 +19,17 @@ pub struct Image<'a> {
 impl<'a> Image<'a> {
     /// Every attribute with what a rule may see of it, in the order received.
     pub fn scalars(&self) -> impl Iterator<Item = (&str, Scalar<'_>)> {
-        self.attributes.iter().map(|(name, attribute)| (&**name, attribute.scalar()))
+        self.attributes
+            .iter()
+            .map(|(name, attribute)| (&**name, attribute.scalar()))
     }
 
     /// One attribute.
     pub fn get(&self, name: &str) -> Option<&Attribute<'a>> {
-        self.attributes.iter().find(|(n, _)| n == name).map(|(_, attribute)| attribute)
+        self.attributes
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, attribute)| attribute)
     }
 
     /// One attribute's text.
@@ -38,7 +43,10 @@ impl<'a> Image<'a> {
     /// The whole item, each value exact. `None` if an attribute is no value of DynamoDB: such an image cannot be
     /// copied.
     pub fn to_item(&self) -> Option<Item> {
-        self.attributes.iter().map(|(name, attribute)| Some((name.to_string(), attribute.to_value()?))).collect()
+        self.attributes
+            .iter()
+            .map(|(name, attribute)| Some((name.to_string(), attribute.to_value()?)))
+            .collect()
     }
 }
 

@@ -1,0 +1,116 @@
+//! One batch, from the event's text to the answer for the stream: decode, group, plan, execute (03-delivery).
+//!
+//! Decides the order of work and what is reported for redelivery; how a balance moves is decided in [`crate::plan`],
+//! how a write is carried out in [`crate::table`]. What must stay true: only usage, the reads and raises of a
+//! propagation, windows and the archive are ever reported; nothing is reported as done that was not.
+
+mod budget;
+mod group;
+mod observe;
+mod outcome;
+
+pub use budget::Budget;
+pub use observe::{Observer, SkippedInput, Step, WriteResult};
+pub use outcome::BatchOutcome;
+
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
+
+use futures::{FutureExt, StreamExt};
+
+use crate::config::Settings;
+use crate::plan::{BucketChange, Group, group_changes};
+use crate::record::{EventError, ReadRecord, read_event};
+use crate::table::Table;
+use crate::units::EpochMillis;
+use outcome::{Failures, Unfinished};
+
+/// Works on batches against one table.
+pub struct Aggregator<T> {
+    table: T,
+    settings: Settings,
+}
+
+impl<T: Table> Aggregator<T> {
+    /// An aggregator for a table.
+    pub fn new(table: T, settings: Settings) -> Self {
+        Self { table, settings }
+    }
+
+    /// The table it works on.
+    pub fn table(&self) -> &T {
+        &self.table
+    }
+
+    /// Works on one event. `now` is the instant that every rule sees; `budget` says when to stop starting work.
+    /// Every decision is shown to the observer as it is made.
+    ///
+    /// # Errors
+    /// Only when the text is no stream event at all: nothing can be said about any record.
+    pub async fn handle(
+        &self,
+        event: &str,
+        now: EpochMillis,
+        budget: &Budget,
+        observer: &impl Observer,
+    ) -> Result<BatchOutcome, EventError> {
+        let records = read_event(event)?;
+        observer.batch(records.len());
+        let changes = records.iter().filter_map(|read| readable_change(read, observer));
+        let groups = group_changes(changes);
+        let failures = Failures::default();
+        let work = groups
+            .iter()
+            .map(|group| self.work_on(group, now, budget, observer, &failures));
+        futures::stream::iter(work)
+            .buffer_unordered(self.settings.max_in_flight)
+            .collect::<()>()
+            .await;
+        Ok(failures.into_outcome())
+    }
+
+    /// One group, contained: neither a panic nor the deadline touches its neighbours.
+    async fn work_on(
+        &self,
+        group: &Group<'_>,
+        now: EpochMillis,
+        budget: &Budget,
+        observer: &impl Observer,
+        failures: &Failures,
+    ) {
+        let unfinished = Cell::new(Unfinished::of(group));
+        let run = group::GroupRun {
+            table: &self.table,
+            settings: &self.settings,
+            group,
+            now,
+            budget,
+            observer,
+            unfinished: &unfinished,
+        };
+        let contained = AssertUnwindSafe(budget.limit(run.run())).catch_unwind().await;
+        match contained {
+            Ok(Some(())) => {}
+            Ok(None) => observer.step(group, &Step::CutShort),
+            Err(_panic) => {
+                // The payload may hold anything, an entity id included: it is dropped unseen.
+                observer.step(group, &Step::Panicked);
+                return;
+            }
+        }
+        failures.add(unfinished.get());
+    }
+}
+
+/// A record as a bucket change; everything else is shown to the observer with its reason.
+fn readable_change<'i>(read: &'i ReadRecord<'i>, observer: &impl Observer) -> Option<BucketChange<'i>> {
+    let skipped = match &read.record {
+        Ok(record) => match BucketChange::read(read.position, record) {
+            Ok(change) => return Some(change),
+            Err(reason) => SkippedInput::Record(reason),
+        },
+        Err(error) => SkippedInput::Unreadable(error.clone()),
+    };
+    observer.skipped(read, &skipped);
+    None
+}

@@ -1,0 +1,78 @@
+//! What is shown of a batch while it is worked on: every decision with its reason, and what came of it.
+
+use crate::plan::doubling::DoublingDecision;
+use crate::plan::refill::RefillPlan;
+use crate::plan::{Group, SkippedRecord};
+use crate::record::{ReadRecord, RecordError};
+use crate::table::{Fault, UpdateOutcome};
+use crate::units::ShardId;
+
+/// Sees a batch's decisions. Implementations count, log or print; they must not show an entity id unless a person
+/// asked for it.
+pub trait Observer {
+    /// A batch of so many records begins.
+    fn batch(&self, records: usize);
+    /// A record changes no bucket.
+    fn skipped(&self, read: &ReadRecord<'_>, reason: &SkippedInput);
+    /// A decision was made in a group, and carried out as far as it could be.
+    fn step(&self, group: &Group<'_>, step: &Step<'_>);
+}
+
+/// Why a record was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkippedInput {
+    /// Its JSON could not be read.
+    Unreadable(RecordError),
+    /// It concerns no bucket, or not in a way that a rule could use.
+    Record(SkippedRecord),
+}
+
+/// One decision and its result.
+#[derive(Clone, Debug)]
+pub enum Step<'s> {
+    /// R2 to R6 on one shard.
+    Refill {
+        /// The shard.
+        shard: ShardId,
+        /// What was decided.
+        plan: &'s RefillPlan<'s>,
+        /// What came of it; `None` where nothing was to be written.
+        result: Option<&'s WriteResult>,
+    },
+    /// R7 on one shard.
+    Doubling {
+        /// The shard.
+        shard: ShardId,
+        /// What was decided.
+        decision: &'s DoublingDecision,
+        /// What came of it; `None` where nothing was to be written.
+        result: Option<&'s WriteResult>,
+    },
+    /// The time was up before the group was done.
+    CutShort,
+    /// The group's work panicked; its other rules did not run.
+    Panicked,
+}
+
+/// What came of one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteResult {
+    /// It took effect.
+    Applied,
+    /// A condition failed: somebody else moved first.
+    LostRace,
+    /// It was not sent, because only decisions are wanted.
+    DryRun,
+    /// It failed.
+    Failed(Fault),
+}
+
+impl From<Result<UpdateOutcome, Fault>> for WriteResult {
+    fn from(answer: Result<UpdateOutcome, Fault>) -> Self {
+        match answer {
+            Ok(UpdateOutcome::Applied) => Self::Applied,
+            Ok(UpdateOutcome::LostRace { .. }) => Self::LostRace,
+            Err(fault) => Self::Failed(fault),
+        }
+    }
+}
