@@ -68,7 +68,7 @@ pub enum EngineError {
 impl EngineError {
     fn request<E: ProvideErrorMetadata, R>(operation: &'static str, error: &SdkError<E, R>) -> Self {
         let code = match error {
-            SdkError::ServiceError(refusal) => refusal.err().code().unwrap_or("an error without a code"),
+            SdkError::ServiceError(refusal) => refusal.err().code().unwrap_or("an answer without a code"),
             SdkError::TimeoutError(_) => "timed out",
             SdkError::DispatchFailure(_) => "no answer",
             SdkError::ResponseError(_) => "unreadable answer",
