@@ -2,6 +2,8 @@ pub mod aggregate;
 pub mod bucket;
 pub mod clock;
 pub mod config;
+#[cfg(feature = "replay")]
+pub mod engine;
 pub mod item;
 pub mod key;
 pub mod plan;
