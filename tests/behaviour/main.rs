@@ -1,0 +1,6 @@
+//! What the product does against an engine, through the real SDK.
+
+mod engine;
+#[path = "../support/mod.rs"]
+mod support;
+mod wire_proxy;
