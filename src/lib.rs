@@ -3,3 +3,5 @@ pub mod key;
 pub mod item;
 pub mod record;
 pub mod bucket;
+pub mod table;
+pub mod write;
