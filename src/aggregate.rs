@@ -8,12 +8,14 @@ mod budget;
 mod group;
 mod observe;
 mod outcome;
+mod propagation;
+mod windows;
 
 pub use budget::Budget;
-pub use observe::{Observer, SkippedInput, Step, WriteResult};
+pub use observe::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
 pub use outcome::BatchOutcome;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 
 use futures::{FutureExt, StreamExt};
@@ -78,7 +80,7 @@ impl<T: Table> Aggregator<T> {
         observer: &impl Observer,
         failures: &Failures,
     ) {
-        let unfinished = Cell::new(Unfinished::of(group));
+        let unfinished = RefCell::new(Unfinished::of(group));
         let run = group::GroupRun {
             table: &self.table,
             settings: &self.settings,
@@ -98,7 +100,7 @@ impl<T: Table> Aggregator<T> {
                 return;
             }
         }
-        failures.add(unfinished.get());
+        failures.add(unfinished.into_inner());
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// R2 to R7.
     pub enable_refill: bool,
+    /// R8 to R11.
+    pub enable_propagation: bool,
 }
 
 impl Default for Settings {
@@ -17,6 +19,7 @@ impl Default for Settings {
             max_in_flight: 16,
             dry_run: false,
             enable_refill: true,
+            enable_propagation: true,
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Stream aggregator for DynamoDB rate-limit buckets.
+
 pub mod aggregate;
 pub mod bucket;
 pub mod clock;

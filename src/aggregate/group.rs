@@ -1,6 +1,6 @@
 //! The work on one (entity, resource): refill of each shard seen, then proactive doubling, in the order of 02-rules.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use super::budget::Budget;
 use super::observe::{Observer, Step, WriteResult};
@@ -14,23 +14,22 @@ use crate::units::EpochMillis;
 use crate::write::Update;
 
 /// Everything that the work on one group needs.
-pub(super) struct GroupRun<'r, 'i, T, O> {
+pub(super) struct GroupRun<'r, T, O> {
     pub table: &'r T,
     pub settings: &'r Settings,
-    pub group: &'r Group<'i>,
+    pub group: &'r Group<'r>,
     pub now: EpochMillis,
     pub budget: &'r Budget,
     pub observer: &'r O,
     /// What must be asked for again if the work ends here.
-    pub unfinished: &'r Cell<Unfinished<'i>>,
+    pub unfinished: &'r RefCell<Unfinished>,
 }
 
-impl<T: Table, O: Observer> GroupRun<'_, '_, T, O> {
+impl<T: Table, O: Observer> GroupRun<'_, T, O> {
     pub(super) async fn run(&self) {
+        let states = self.group.shard_states();
         // A refill or doubling that fails is dropped: drip accrues from the unmoved `rf`, and resets and rolls are
         // derived again from the next record. A redelivery would only bring staler images.
-        self.unfinished.set(Unfinished::Nothing);
-        let states = self.group.shard_states();
         if self.settings.enable_refill {
             for state in states.values() {
                 self.refill(state).await;
@@ -39,6 +38,16 @@ impl<T: Table, O: Observer> GroupRun<'_, '_, T, O> {
                 self.double(state).await;
             }
         }
+        let mut owed = Unfinished::Nothing;
+        if self.settings.enable_propagation {
+            for change in &self.group.changes {
+                if !self.propagate(change).await {
+                    owed = owed.earliest(Unfinished::record(change.sequence));
+                }
+            }
+            owed = owed.earliest(self.propagate_windows(&states).await);
+        }
+        self.unfinished.replace(owed);
     }
 
     async fn refill(&self, state: &ShardState<'_>) {
@@ -69,7 +78,7 @@ impl<T: Table, O: Observer> GroupRun<'_, '_, T, O> {
         self.observer.step(self.group, &step);
     }
 
-    async fn write(&self, update: &Update) -> WriteResult {
+    pub(super) async fn write(&self, update: &Update) -> WriteResult {
         if self.settings.dry_run {
             return WriteResult::DryRun;
         }

@@ -4,3 +4,6 @@ mod engine;
 #[path = "../support/mod.rs"]
 mod support;
 mod wire_proxy;
+#[path = "../support/engine.rs"]
+mod support_engine;
+mod table_arms;

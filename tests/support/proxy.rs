@@ -137,12 +137,12 @@ impl Proxy {
         self.shared.state().script.list_any(steps);
     }
 
-    /// Asks this for every request that no list claims.
+    /// Asks this for every request that no list claims, instead of what was asked so far.
     pub fn script(&self, decide: impl FnMut(&Call) -> Step + Send + 'static) {
         self.shared.state().script.otherwise(decide);
     }
 
-    /// Does this to every request of the operation that no list claims.
+    /// Does this to every request of the operation that no list claims. Takes the place of [`Proxy::script`].
     pub fn always(&self, operation: &'static str, step: Step) {
         self.script(move |call| {
             if call.operation == operation {

@@ -1,5 +1,6 @@
 //! Scripts and counters: which request gets which step, and what is known of it afterwards.
 
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use limiter_aggregator::engine::{client, create_table, scan_items};
 
 use super::{Setup, TABLE, add, adds};
@@ -79,7 +80,6 @@ async fn the_list_of_an_operation_comes_before_the_general_list_before_the_closu
     setup.proxy.on("UpdateItem", [refuse("own"), Step::Pass]);
     let mut codes = Vec::new();
     for _ in 0..5 {
-        use aws_sdk_dynamodb::error::ProvideErrorMetadata;
         codes.push(
             add(&client)
                 .await
@@ -172,8 +172,9 @@ async fn concurrent_requests_are_counted_each() {
 
 #[tokio::test]
 async fn dropping_the_proxy_ends_it() {
-    let Setup { engine, proxy } = Setup::new().await;
-    let client = client(&proxy.endpoint_url());
+    let setup = Setup::new().await;
+    let client = setup.single();
+    let Setup { engine, proxy } = setup;
     scan_items(&client, TABLE).await.unwrap();
     drop(proxy);
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
