@@ -98,7 +98,11 @@ fn records(criterion: &mut Criterion) {
         "decode a two-limit record",
         events
             .iter()
-            .map(|(event, _)| median_ns(|| { black_box(decode(event)); }))
+            .map(|(event, _)| {
+                median_ns(|| {
+                    black_box(decode(event));
+                })
+            })
             .collect(),
     );
     let plan =
