@@ -2,6 +2,7 @@
 //!
 //! Prints the median over records of each record's own median, because a batch's average hides the dear ones; then
 //! lets criterion measure passes over all of them.
+#![allow(clippy::disallowed_methods)] // A benchmark measures time.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -57,7 +58,6 @@ fn state<'s>(change: &'s BucketChange<'s>) -> ShardState<'s> {
 fn median_ns(mut call: impl FnMut()) -> u128 {
     let mut times: Vec<u128> = (0..BATCHES)
         .map(|_| {
-            #[allow(clippy::disallowed_methods)]
             let start = Instant::now();
             (0..CALLS_PER_BATCH).for_each(|_| call());
             start.elapsed().as_nanos() / u128::from(CALLS_PER_BATCH)
@@ -115,7 +115,6 @@ fn records(criterion: &mut Criterion) {
     criterion.bench_function("plan/two-limit records", |bencher| {
         bencher.iter_custom(|rounds| {
             let spent = with_changes(&events, |change, now| {
-                #[allow(clippy::disallowed_methods)]
                 let start = Instant::now();
                 (0..rounds).for_each(|_| drop(black_box(plan_refill(black_box(&state(change)), now))));
                 start.elapsed()

@@ -2,6 +2,7 @@
 //!
 //! Criterion measures whole passes over a kind; before that, each vector is timed by itself and the percentiles
 //! over vectors are printed, because one slow schedule vanishes in an average.
+#![allow(clippy::disallowed_methods)] // A benchmark measures time.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
