@@ -1,5 +1,5 @@
 //! What the product does against an engine, through the real SDK.
 
 #[path = "../support/engine.rs"]
-mod support_engine;
+mod engine_support;
 mod table_arms;
