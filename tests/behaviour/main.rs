@@ -3,3 +3,4 @@
 #[path = "../support/engine.rs"]
 mod engine_support;
 mod table_arms;
+mod table_wire;
