@@ -94,8 +94,11 @@ pub trait Table {
     ///
     /// # Errors
     /// Any [`Fault`].
-    fn read(&self, keys: &[ItemKey], consistency: Consistency)
-    -> impl Future<Output = Result<Vec<Option<Item>>, Fault>>;
+    fn read(
+        &self,
+        keys: &[ItemKey],
+        consistency: Consistency,
+    ) -> impl Future<Output = Result<Vec<Option<Item>>, Fault>>;
 }
 
 /// A table behind a reference is that table: a wrapper can borrow one that its test goes on looking into.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use limiter_aggregator::item::number;
 use limiter_aggregator::key::ItemKey;
@@ -22,7 +23,10 @@ const OK: (u16, &str) = (200, "{}");
 async fn with_script<T>(script: &[(u16, &str)], body: impl AsyncFnOnce(DynamoDbTable) -> T) -> (T, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint_url = format!("http://{}", listener.local_addr().unwrap());
-    let script: VecDeque<_> = script.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
+    let script: VecDeque<_> = script
+        .iter()
+        .map(|(status, body)| (*status, (*body).to_owned()))
+        .collect();
     let (script, requests) = (Rc::new(RefCell::new(script)), Rc::new(RefCell::new(Vec::new())));
     let local = tokio::task::LocalSet::new();
     let (scripted, seen) = (script.clone(), requests.clone());
@@ -36,6 +40,8 @@ async fn with_script<T>(script: &[(u16, &str)], body: impl AsyncFnOnce(DynamoDbT
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("us-east-1"))
         .credentials_provider(Credentials::new("stub", "stub", None, None, "stub"))
+        // By default all clients of a process draw on one quota of retries, and tests could starve each other.
+        .retry_partition(RetryPartition::new(endpoint_url.clone()))
         .endpoint_url(endpoint_url)
         .retry_config(retries())
         .timeout_config(timeouts())
@@ -55,7 +61,9 @@ async fn serve(stream: TcpStream, script: Rc<RefCell<VecDeque<(u16, String)>>>, 
             if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
                 return;
             }
-            if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            if let Some((_, value)) = line
+                .split_once(':')
+                .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
             {
                 length = value.trim().parse().unwrap();
             }
@@ -68,7 +76,11 @@ async fn serve(stream: TcpStream, script: Rc<RefCell<VecDeque<(u16, String)>>>, 
         seen.borrow_mut().push(String::from_utf8(body).unwrap());
         let (status, answer) = {
             let mut script = script.borrow_mut();
-            let next = if script.len() > 1 { script.pop_front() } else { script.front().cloned() };
+            let next = if script.len() > 1 {
+                script.pop_front()
+            } else {
+                script.front().cloned()
+            };
             next.unwrap()
         };
         let head = format!(
@@ -86,22 +98,44 @@ fn exception(code: &str) -> String {
 fn cancelled(codes: &[&str]) -> String {
     let reasons: Vec<_> = codes.iter().map(|code| format!("{{\"Code\":\"{code}\"}}")).collect();
     let code = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
-    format!("{{\"__type\":\"{code}\",\"Message\":\"sk-secret\",\"CancellationReasons\":[{}]}}", reasons.join(","))
+    format!(
+        "{{\"__type\":\"{code}\",\"Message\":\"sk-secret\",\"CancellationReasons\":[{}]}}",
+        reasons.join(",")
+    )
 }
 
 fn key(sk: &str) -> ItemKey {
-    ItemKey { pk: "p".to_owned(), sk: sk.to_owned() }
+    ItemKey {
+        pk: "p".to_owned(),
+        sk: sk.to_owned(),
+    }
 }
 
 fn update() -> Update {
-    let actions = (0..20).map(|n| Action::Add { attribute: format!("n{n}"), delta: n }).collect();
-    Update { key: key("a"), actions, conditions: vec![Condition::item_exists()], return_item_on_failure: true }
+    let actions = (0..20)
+        .map(|n| Action::Add {
+            attribute: format!("n{n}"),
+            delta: n,
+        })
+        .collect();
+    Update {
+        key: key("a"),
+        actions,
+        conditions: vec![Condition::item_exists()],
+        return_item_on_failure: true,
+    }
 }
 
 fn transaction() -> Transaction {
-    let other = Update { key: key("b"), ..update() };
+    let other = Update {
+        key: key("b"),
+        ..update()
+    };
     let actions = vec![TransactionAction::Update(update()), TransactionAction::Update(other)];
-    Transaction { actions, token: "token-1".to_owned() }
+    Transaction {
+        actions,
+        token: "token-1".to_owned(),
+    }
 }
 
 async fn update_answered(script: &[(u16, &str)]) -> (Result<UpdateOutcome, Fault>, Vec<String>) {
@@ -109,7 +143,10 @@ async fn update_answered(script: &[(u16, &str)]) -> (Result<UpdateOutcome, Fault
 }
 
 async fn transaction_answered(script: &[(u16, &str)]) -> (Result<TransactionOutcome, Fault>, Vec<String>) {
-    with_script(script, async |table: DynamoDbTable| table.transact(&transaction()).await).await
+    with_script(script, async |table: DynamoDbTable| {
+        table.transact(&transaction()).await
+    })
+    .await
 }
 
 fn all_equal(requests: &[String]) -> bool {
@@ -117,10 +154,15 @@ fn all_equal(requests: &[String]) -> bool {
 }
 
 fn fault(operation: &'static str, code: &str, class: FaultClass) -> Fault {
-    Fault { operation, code: code.to_owned(), class }
+    Fault {
+        operation,
+        code: code.to_owned(),
+        class,
+    }
 }
 
-const LEFT_A: &str = r#""UnprocessedKeys":{"buckets":{"Keys":[{"PK":{"S":"p"},"SK":{"S":"a"}}],"ConsistentRead":true}}"#;
+const LEFT_A: &str =
+    r#""UnprocessedKeys":{"buckets":{"Keys":[{"PK":{"S":"p"},"SK":{"S":"a"}}],"ConsistentRead":true}}"#;
 
 #[tokio::test]
 async fn keys_left_unprocessed_are_asked_for_again_and_only_those() {
@@ -145,7 +187,10 @@ async fn keys_that_stay_unprocessed_are_a_fault_and_not_missing_items() {
         table.read(&[key("a"), key("b")], Consistency::Strong).await
     })
     .await;
-    assert_eq!(read, Err(fault("BatchGetItem", "UnprocessedKeys", FaultClass::Retryable)));
+    assert_eq!(
+        read,
+        Err(fault("BatchGetItem", "UnprocessedKeys", FaultClass::Retryable))
+    );
     assert_eq!(requests.len(), 4);
 }
 
@@ -154,16 +199,34 @@ async fn an_update_outlasts_a_conflict_with_the_same_request() {
     let conflict = exception("TransactionConflictException");
     let (outcome, requests) = update_answered(&[(400, &conflict), (400, &conflict), OK]).await;
     assert_eq!(outcome, Ok(UpdateOutcome::Applied));
-    assert!(requests.len() == 3 && all_equal(&requests), "{} requests", requests.len());
+    assert!(
+        requests.len() == 3 && all_equal(&requests),
+        "{} requests",
+        requests.len()
+    );
 }
 
 #[tokio::test]
 async fn a_conflict_that_stays_counts_as_throttling() {
     let (outcome, requests) = update_answered(&[(400, &exception("TransactionConflictException"))]).await;
-    assert_eq!(outcome, Err(fault("UpdateItem", "TransactionConflictException", FaultClass::Retryable)));
+    assert_eq!(
+        outcome,
+        Err(fault(
+            "UpdateItem",
+            "TransactionConflictException",
+            FaultClass::Retryable
+        ))
+    );
     assert_eq!(requests.len(), 3);
     let (outcome, requests) = transaction_answered(&[(400, &cancelled(&["TransactionConflict", "None"]))]).await;
-    assert_eq!(outcome, Err(fault("TransactWriteItems", "TransactionConflict", FaultClass::Retryable)));
+    assert_eq!(
+        outcome,
+        Err(fault(
+            "TransactWriteItems",
+            "TransactionConflict",
+            FaultClass::Retryable
+        ))
+    );
     assert_eq!(requests.len(), 3);
 }
 
@@ -184,15 +247,26 @@ async fn other_cancellations_are_not_asked_again() {
         (["None", "None"], FaultClass::Retryable),
     ] {
         let (outcome, requests) = transaction_answered(&[(400, &cancelled(&codes)), OK]).await;
-        assert_eq!((outcome.map_err(|fault| fault.class), requests.len()), (Err(class), 1), "{codes:?}");
+        assert_eq!(
+            (outcome.map_err(|fault| fault.class), requests.len()),
+            (Err(class), 1),
+            "{codes:?}"
+        );
     }
     let (outcome, requests) = transaction_answered(&[(400, &cancelled(&["None", "ConditionalCheckFailed"])), OK]).await;
-    assert_eq!((outcome, requests.len()), (Ok(TransactionOutcome::LostRace { failed: vec![1] }), 1));
+    assert_eq!(
+        (outcome, requests.len()),
+        (Ok(TransactionOutcome::LostRace { failed: vec![1] }), 1)
+    );
 }
 
 #[tokio::test]
 async fn the_sdk_outlasts_throttling_and_gives_up_after_its_attempts() {
-    for code in ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"] {
+    for code in [
+        "ProvisionedThroughputExceededException",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+    ] {
         let throttled = exception(code);
         let (outcome, requests) = update_answered(&[(400, &throttled), OK]).await;
         assert_eq!((outcome, requests.len()), (Ok(UpdateOutcome::Applied), 2));
@@ -205,18 +279,47 @@ async fn the_sdk_outlasts_throttling_and_gives_up_after_its_attempts() {
 #[tokio::test]
 async fn errors_of_every_kind_have_their_class() {
     for (status, answer, code, class) in [
-        (400, exception("ValidationException"), "ValidationException", FaultClass::Permanent),
-        (400, exception("AccessDeniedException"), "AccessDeniedException", FaultClass::Retryable),
-        (400, exception("ResourceNotFoundException"), "ResourceNotFoundException", FaultClass::Retryable),
-        (400, exception("ExpiredTokenException"), "ExpiredTokenException", FaultClass::Retryable),
+        (
+            400,
+            exception("ValidationException"),
+            "ValidationException",
+            FaultClass::Permanent,
+        ),
+        (
+            400,
+            exception("AccessDeniedException"),
+            "AccessDeniedException",
+            FaultClass::Retryable,
+        ),
+        (
+            400,
+            exception("ResourceNotFoundException"),
+            "ResourceNotFoundException",
+            FaultClass::Retryable,
+        ),
+        (
+            400,
+            exception("ExpiredTokenException"),
+            "ExpiredTokenException",
+            FaultClass::Retryable,
+        ),
         (400, exception("SomethingNew"), "SomethingNew", FaultClass::Retryable),
-        (500, exception("InternalServerError"), "InternalServerError", FaultClass::Retryable),
+        (
+            500,
+            exception("InternalServerError"),
+            "InternalServerError",
+            FaultClass::Retryable,
+        ),
         (503, "{}".to_owned(), "unknown", FaultClass::Retryable),
     ] {
         let (outcome, _) = update_answered(&[(status, &answer)]).await;
         assert_eq!(outcome, Err(fault("UpdateItem", code, class)));
     }
-    for (status, answer) in [(502, "<html>sk-secret</html>"), (200, "<html>sk-secret</html>"), (400, "")] {
+    for (status, answer) in [
+        (502, "<html>sk-secret</html>"),
+        (200, "<html>sk-secret</html>"),
+        (400, ""),
+    ] {
         let fault = update_answered(&[(status, answer)]).await.0.unwrap_err();
         assert_eq!(fault.class, FaultClass::Retryable);
         assert!(!fault.to_string().contains("secret"), "{fault}");

@@ -40,7 +40,9 @@ pub struct MemoryArm {
 
 impl MemoryArm {
     pub fn new() -> Self {
-        Self { table: MemoryTable::with_stream("2026-01-01T00:00:00.000") }
+        Self {
+            table: MemoryTable::with_stream("2026-01-01T00:00:00.000"),
+        }
     }
 }
 
@@ -82,8 +84,16 @@ impl Arm for EngineArm {
     }
 
     async fn seed(&self, item: &Item) {
-        let item = item.iter().map(|(name, value)| (name.clone(), SdkValue::from(value.clone()))).collect();
-        let put = self.engine.client().put_item().table_name(self.table.name()).set_item(Some(item));
+        let item = item
+            .iter()
+            .map(|(name, value)| (name.clone(), SdkValue::from(value.clone())))
+            .collect();
+        let put = self
+            .engine
+            .client()
+            .put_item()
+            .table_name(self.table.name())
+            .set_item(Some(item));
         put.send().await.unwrap();
     }
 }
@@ -107,7 +117,10 @@ pub async fn loses(arm: &impl Arm, update: &Update) -> Option<Item> {
 /// Updates, and takes nothing but a permanent refusal that left the item alone.
 pub async fn is_refused(arm: &impl Arm, update: &Update) {
     let before = arm.item(&update.key).await;
-    assert_eq!(arm.update(update).await.map_err(|fault| fault.class), Err(FaultClass::Permanent));
+    assert_eq!(
+        arm.update(update).await.map_err(|fault| fault.class),
+        Err(FaultClass::Permanent)
+    );
     assert_eq!(arm.item(&update.key).await, before);
 }
 
@@ -115,7 +128,12 @@ pub async fn is_refused(arm: &impl Arm, update: &Update) {
 pub async fn loses_by(arm: &impl Arm, transaction: &Transaction, failed: &[usize]) {
     let before = items_of(arm, transaction).await;
     let outcome = arm.transact(transaction).await;
-    assert_eq!(outcome, Ok(TransactionOutcome::LostRace { failed: failed.to_vec() }));
+    assert_eq!(
+        outcome,
+        Ok(TransactionOutcome::LostRace {
+            failed: failed.to_vec()
+        })
+    );
     assert_eq!(items_of(arm, transaction).await, before);
 }
 
@@ -158,36 +176,62 @@ pub async fn each_condition_decides(
 }
 
 pub fn key(pk: &str, sk: &str) -> ItemKey {
-    ItemKey { pk: pk.to_owned(), sk: sk.to_owned() }
+    ItemKey {
+        pk: pk.to_owned(),
+        sk: sk.to_owned(),
+    }
 }
 
 pub fn item(key: &ItemKey, rest: &[(&str, AttributeValue)]) -> Item {
     let keys = [("PK", text(&key.pk)), ("SK", text(&key.sk))];
-    keys.into_iter().chain(rest.iter().cloned()).map(|(name, value)| (name.to_owned(), value)).collect()
+    keys.into_iter()
+        .chain(rest.iter().cloned())
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 pub fn update(key: &ItemKey, actions: Vec<Action>, conditions: Vec<Condition>) -> Update {
-    Update { key: key.clone(), actions, conditions, return_item_on_failure: false }
+    Update {
+        key: key.clone(),
+        actions,
+        conditions,
+        return_item_on_failure: false,
+    }
 }
 
 pub fn transaction(token: &str, actions: Vec<TransactionAction>) -> Transaction {
-    Transaction { actions, token: token.to_owned() }
+    Transaction {
+        actions,
+        token: token.to_owned(),
+    }
 }
 
 pub fn add(attribute: &str, delta: i128) -> Action {
-    Action::Add { attribute: attribute.to_owned(), delta }
+    Action::Add {
+        attribute: attribute.to_owned(),
+        delta,
+    }
 }
 
 pub fn set(attribute: &str, value: AttributeValue) -> Action {
-    Action::Set { attribute: attribute.to_owned(), value }
+    Action::Set {
+        attribute: attribute.to_owned(),
+        value,
+    }
 }
 
 pub fn set_from(attribute: &str, source: &str, default: AttributeValue) -> Action {
-    Action::SetFrom { attribute: attribute.to_owned(), source: source.to_owned(), default }
+    Action::SetFrom {
+        attribute: attribute.to_owned(),
+        source: source.to_owned(),
+        default,
+    }
 }
 
 pub fn remove(attribute: &str) -> Action {
-    Action::Remove { attribute: attribute.to_owned() }
+    Action::Remove {
+        attribute: attribute.to_owned(),
+    }
 }
 
 pub fn exists(attribute: &str) -> Condition {

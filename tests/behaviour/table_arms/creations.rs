@@ -34,7 +34,14 @@ fn donor() -> Item {
 }
 
 fn meta() -> Item {
-    item(&meta_key(), &[("pgen", number(3)), ("pinc", text("inc-7")), ("created_at", text("2026-01-01"))])
+    item(
+        &meta_key(),
+        &[
+            ("pgen", number(3)),
+            ("pinc", text("inc-7")),
+            ("created_at", text("2026-01-01")),
+        ],
+    )
 }
 
 fn created() -> Item {
@@ -54,19 +61,35 @@ fn debit() -> TransactionAction {
     let conditions = vec![
         exists("PK"),
         at_least("b_day_tk", 250),
-        any(vec![equal("b_day_gc", number(2)), all(vec![absent("b_day_gc"), equal("shard_count", number(2))])]),
+        any(vec![
+            equal("b_day_gc", number(2)),
+            all(vec![absent("b_day_gc"), equal("shard_count", number(2))]),
+        ]),
         at_least("rf", 1000),
         at_least("b_ses_tk", 40),
         equal("b_ses_gc", number(2)),
         equal("b_ses_wa", number(700)),
     ];
-    TransactionAction::Update(update(&donor_key(), vec![add("b_day_tk", -250), add("b_ses_tk", -40)], conditions))
+    TransactionAction::Update(update(
+        &donor_key(),
+        vec![add("b_day_tk", -250), add("b_ses_tk", -40)],
+        conditions,
+    ))
 }
 
 fn creation(token: &str, owner: Vec<Condition>) -> Transaction {
-    let put = Put { item: created(), conditions: vec![Condition::item_absent()] };
-    let check = Check { key: meta_key(), conditions: owner };
-    transaction(token, vec![TransactionAction::Put(put), debit(), TransactionAction::Check(check)])
+    let put = Put {
+        item: created(),
+        conditions: vec![Condition::item_absent()],
+    };
+    let check = Check {
+        key: meta_key(),
+        conditions: owner,
+    };
+    transaction(
+        token,
+        vec![TransactionAction::Put(put), debit(), TransactionAction::Check(check)],
+    )
 }
 
 /// Both parts of the stamp on the image (R10).
@@ -92,7 +115,10 @@ async fn a_shard_is_created_from_its_donor(arm: &impl Arm) {
     assert_eq!(arm.transact(&creation).await, Ok(TransactionOutcome::Applied));
     let mut debited = donor();
     debited.extend([("b_day_tk", number(250)), ("b_ses_tk", number(50))].map(|(n, v)| (n.to_owned(), v)));
-    assert_eq!(items_of(arm, &creation).await, [Some(created()), Some(debited), Some(meta())]);
+    assert_eq!(
+        items_of(arm, &creation).await,
+        [Some(created()), Some(debited), Some(meta())]
+    );
 }
 
 async fn a_shard_that_exists_is_not_created(arm: &impl Arm) {
@@ -132,7 +158,10 @@ async fn a_frozen_grant_of_the_size_read_still_pays(arm: &impl Arm) {
     frozen.insert("b_day_gc".to_owned(), number(2));
     frozen.insert("shard_count".to_owned(), number(4));
     arm.seed(&frozen).await;
-    assert_eq!(arm.transact(&creation("a", stamped())).await, Ok(TransactionOutcome::Applied));
+    assert_eq!(
+        arm.transact(&creation("a", stamped())).await,
+        Ok(TransactionOutcome::Applied)
+    );
 }
 
 async fn an_owner_that_changed_gets_no_shard(arm: &impl Arm) {
@@ -142,15 +171,29 @@ async fn an_owner_that_changed_gets_no_shard(arm: &impl Arm) {
         item(&meta_key(), &[("pinc", text("inc-7"))]),
         item(&meta_key(), &[("pgen", number(3)), ("pinc", text("inc-8"))]),
         item(&meta_key(), &[("pgen", number(3)), ("created_at", text("inc-8"))]),
-        item(&meta_key(), &[("pgen", number(3)), ("pinc", text("inc-8")), ("created_at", text("inc-7"))]),
+        item(
+            &meta_key(),
+            &[
+                ("pgen", number(3)),
+                ("pinc", text("inc-8")),
+                ("created_at", text("inc-7")),
+            ],
+        ),
         item(&meta_key(), &[("pgen", text("3")), ("pinc", text("inc-7"))]),
     ];
     for (place, owner) in owners.iter().enumerate() {
         arm.seed(owner).await;
         loses_by(arm, &creation(&format!("owner-{place}"), stamped()), &[2]).await;
     }
-    arm.seed(&item(&meta_key(), &[("pgen", number(3)), ("created_at", text("inc-7"))])).await;
-    assert_eq!(arm.transact(&creation("matching", stamped())).await, Ok(TransactionOutcome::Applied));
+    arm.seed(&item(
+        &meta_key(),
+        &[("pgen", number(3)), ("created_at", text("inc-7"))],
+    ))
+    .await;
+    assert_eq!(
+        arm.transact(&creation("matching", stamped())).await,
+        Ok(TransactionOutcome::Applied)
+    );
 }
 
 async fn a_stamped_shard_needs_its_owner(arm: &impl Arm) {
@@ -167,7 +210,10 @@ async fn an_unstamped_shard_needs_an_unstamped_owner_or_none(arm: &impl Arm) {
     arm.seed(&item(&meta_key(), &[("pgen", number(1))])).await;
     loses_by(arm, &creation("one", zero.clone()), &[2]).await;
     arm.seed(&item(&meta_key(), &[("pgen", number(0))])).await;
-    assert_eq!(arm.transact(&creation("zero", zero)).await, Ok(TransactionOutcome::Applied));
+    assert_eq!(
+        arm.transact(&creation("zero", zero)).await,
+        Ok(TransactionOutcome::Applied)
+    );
 }
 
 async fn an_absent_owner_is_an_unstamped_one(arm: &impl Arm) {
@@ -191,7 +237,10 @@ async fn a_repeat_by_token_pays_once(arm: &impl Arm) {
     let after = items_of(arm, &creation).await;
     assert_eq!(arm.transact(&creation).await, Ok(TransactionOutcome::Applied));
     assert_eq!(items_of(arm, &creation).await, after);
-    let renamed = Transaction { token: "b".to_owned(), ..creation };
+    let renamed = Transaction {
+        token: "b".to_owned(),
+        ..creation
+    };
     loses_by(arm, &renamed, &[0]).await;
 }
 

@@ -22,7 +22,10 @@ async fn a_missing_item_is_none_in_its_place(arm: &impl Arm) {
 async fn a_repeated_key_is_answered_in_each_place(arm: &impl Arm) {
     let stored = item(&shard(1), &[]);
     arm.seed(&stored).await;
-    let read = arm.table().read(&[shard(1), shard(0), shard(1)], Consistency::Strong).await;
+    let read = arm
+        .table()
+        .read(&[shard(1), shard(0), shard(1)], Consistency::Strong)
+        .await;
     assert_eq!(read, Ok(vec![Some(stored.clone()), None, Some(stored)]));
 }
 
@@ -36,7 +39,10 @@ async fn a_hundred_keys_are_read_and_no_more(arm: &impl Arm) {
         arm.seed(&item(key, &[])).await;
     }
     let read = arm.table().read(&keys[..100], Consistency::Strong).await.unwrap();
-    assert_eq!(read, keys[..100].iter().map(|key| Some(item(key, &[]))).collect::<Vec<_>>());
+    assert_eq!(
+        read,
+        keys[..100].iter().map(|key| Some(item(key, &[]))).collect::<Vec<_>>()
+    );
     let twice = [&keys[..60], &keys[..60]].concat();
     assert_eq!(arm.table().read(&twice, Consistency::Strong).await.unwrap().len(), 120);
     let fault = arm.table().read(&keys, Consistency::Strong).await.unwrap_err();

@@ -4,8 +4,8 @@ use limiter_aggregator::item::{Item, number, text};
 use limiter_aggregator::write::Update;
 
 use super::arms::{
-    Arm, absent, add, any, applies, at_most, each_condition_decides, equal, greater, item, key, loses, remove, set,
-    update,
+    Arm, absent, add, any, applies, at_most, each_condition_decides, equal, exists, greater, item, key, loses, remove,
+    set, update,
 };
 
 const PK: &str = "ns/BUCKET#sk-1:a@b#models/gpt-4#0";
@@ -122,7 +122,10 @@ async fn a_refill_commutes_with_the_debits_of_clients(arm: &impl Arm) {
     arm.seed(&debited).await;
     applies(arm, &refill()).await;
     let after = arm.item(&refill().key).await.unwrap();
-    assert_eq!((&after["b_rpm_tk"], &after["b_t.p-m_tk"]), (&number(-50_000), &number(29_000)));
+    assert_eq!(
+        (&after["b_rpm_tk"], &after["b_t.p-m_tk"]),
+        (&number(-50_000), &number(29_000))
+    );
 }
 
 async fn a_repeated_refill_is_dropped(arm: &impl Arm) {
@@ -132,16 +135,34 @@ async fn a_repeated_refill_is_dropped(arm: &impl Arm) {
 }
 
 async fn a_refill_does_not_revive_a_deleted_bucket(arm: &impl Arm) {
-    assert_eq!(loses(arm, &Update { return_item_on_failure: true, ..refill() }).await, None);
+    assert_eq!(
+        loses(
+            arm,
+            &Update {
+                return_item_on_failure: true,
+                ..refill()
+            }
+        )
+        .await,
+        None
+    );
     assert_eq!(arm.item(&refill().key).await, None);
 }
 
 async fn a_slow_clocks_clamp_is_applied_once(arm: &impl Arm) {
     let key = key(PK, "#STATE");
-    arm.seed(&item(&key, &[("rf", number(1000)), ("b_rpm_tk", number(70)), ("b_rpm_cp", number(50))])).await;
+    arm.seed(&item(
+        &key,
+        &[("rf", number(1000)), ("b_rpm_tk", number(70)), ("b_rpm_cp", number(50))],
+    ))
+    .await;
     let actions = vec![add("b_rpm_tk", -20), set("rf", number(1000))];
-    let conditions =
-        vec![equal("rf", number(1000)), absent("vu"), greater("b_rpm_tk", 50), equal("b_rpm_cp", number(50))];
+    let conditions = vec![
+        equal("rf", number(1000)),
+        absent("vu"),
+        greater("b_rpm_tk", 50),
+        equal("b_rpm_cp", number(50)),
+    ];
     let clamp = update(&key, actions, conditions);
     applies(arm, &clamp).await;
     loses(arm, &clamp).await;
@@ -151,8 +172,16 @@ async fn a_slow_clocks_clamp_is_applied_once(arm: &impl Arm) {
 async fn a_doubling_needs_the_count_that_was_read(arm: &impl Arm) {
     let key = key(PK, "#STATE");
     let stored = item(&key, &[("shard_count", number(4)), ("b_wcu_tk", number(1))]);
-    let double = update(&key, vec![set("shard_count", number(8))], vec![equal("shard_count", number(4))]);
-    let moved = [("shard_count", Some(number(8))), ("shard_count", Some(text("4"))), ("shard_count", None)];
+    let double = update(
+        &key,
+        vec![set("shard_count", number(8))],
+        vec![equal("shard_count", number(4))],
+    );
+    let moved = [
+        ("shard_count", Some(number(8))),
+        ("shard_count", Some(text("4"))),
+        ("shard_count", None),
+    ];
     let after = each_condition_decides(arm, &stored, &double, &moved).await;
     assert_eq!(after["shard_count"], number(8));
     loses(arm, &double).await;
@@ -160,16 +189,12 @@ async fn a_doubling_needs_the_count_that_was_read(arm: &impl Arm) {
 
 async fn a_doubling_of_an_uncounted_bucket_needs_the_count_still_absent(arm: &impl Arm) {
     let key = key(PK, "#STATE");
-    let conditions = vec![exists_and_uncounted()];
+    let conditions = vec![exists("PK"), absent("shard_count")];
     let double = update(&key, vec![set("shard_count", number(2))], conditions);
     loses(arm, &double).await;
     let moved = [("shard_count", Some(number(1)))];
     let after = each_condition_decides(arm, &item(&key, &[]), &double, &moved).await;
     assert_eq!(after, item(&key, &[("shard_count", number(2))]));
-}
-
-fn exists_and_uncounted() -> limiter_aggregator::write::Condition {
-    super::arms::all(vec![super::arms::exists("PK"), absent("shard_count")])
 }
 
 on_both_arms! {

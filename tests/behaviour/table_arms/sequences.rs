@@ -15,8 +15,13 @@ use crate::engine_support::Engine;
 
 /// So few that writes meet.
 const ATTRIBUTES: [&str; 5] = ["b_a.b-c_tk", "rf", "ttl", "#seq0", "size"];
-const COMPARISONS: [Comparison; 5] =
-    [Comparison::Equal, Comparison::Less, Comparison::AtMost, Comparison::Greater, Comparison::AtLeast];
+const COMPARISONS: [Comparison; 5] = [
+    Comparison::Equal,
+    Comparison::Less,
+    Comparison::AtMost,
+    Comparison::Greater,
+    Comparison::AtLeast,
+];
 
 fn keys() -> [ItemKey; 3] {
     [key("p", "a"), key("p", "b"), key("q", "a")]
@@ -50,14 +55,22 @@ fn any_value() -> impl Strategy<Value = AttributeValue> {
 
 fn any_action(attribute: &'static str) -> impl Strategy<Value = Action> {
     let attribute = attribute.to_owned();
-    let add = (-3_i128..4).prop_map(|delta| Action::Add { attribute: String::new(), delta });
-    let set = any_value().prop_map(|value| Action::Set { attribute: String::new(), value });
+    let add = (-3_i128..4).prop_map(|delta| Action::Add {
+        attribute: String::new(),
+        delta,
+    });
+    let set = any_value().prop_map(|value| Action::Set {
+        attribute: String::new(),
+        value,
+    });
     let set_from = (any_attribute(), any_value()).prop_map(|(source, default)| Action::SetFrom {
         attribute: String::new(),
         source,
         default,
     });
-    let remove = Just(Action::Remove { attribute: String::new() });
+    let remove = Just(Action::Remove {
+        attribute: String::new(),
+    });
     prop_oneof![4 => add, 3 => set, 2 => set_from, 1 => remove].prop_map(move |mut action| {
         match &mut action {
             Action::Add { attribute: name, .. }
@@ -71,7 +84,12 @@ fn any_action(attribute: &'static str) -> impl Strategy<Value = Action> {
 
 fn any_actions() -> impl Strategy<Value = Vec<Action>> {
     prop::sample::subsequence(&ATTRIBUTES[..], 1..4)
-        .prop_flat_map(|names| names.into_iter().map(|name| any_action(name).boxed()).collect::<Vec<_>>())
+        .prop_flat_map(|names| {
+            names
+                .into_iter()
+                .map(|name| any_action(name).boxed())
+                .collect::<Vec<_>>()
+        })
         .prop_shuffle()
 }
 
@@ -106,18 +124,33 @@ fn any_update() -> impl Strategy<Value = Update> {
 fn any_member(key: ItemKey) -> impl Strategy<Value = TransactionAction> {
     let conditions = || prop::collection::vec(any_condition(), 0..2);
     let of_put = key.clone();
-    let attributes = prop::sample::subsequence(&ATTRIBUTES[..], 0..4)
-        .prop_flat_map(|names| names.into_iter().map(|name| (Just(name), any_value())).collect::<Vec<_>>());
+    let attributes = prop::sample::subsequence(&ATTRIBUTES[..], 0..4).prop_flat_map(|names| {
+        names
+            .into_iter()
+            .map(|name| (Just(name), any_value()))
+            .collect::<Vec<_>>()
+    });
     let put = (attributes, conditions()).prop_map(move |(attributes, conditions)| {
-        TransactionAction::Put(Put { item: item(&of_put, &attributes), conditions })
+        TransactionAction::Put(Put {
+            item: item(&of_put, &attributes),
+            conditions,
+        })
     });
     let of_check = key.clone();
     let check = prop::collection::vec(any_condition(), 1..3).prop_map(move |conditions| {
-        TransactionAction::Check(Check { key: of_check.clone(), conditions })
+        TransactionAction::Check(Check {
+            key: of_check.clone(),
+            conditions,
+        })
     });
     let update = (any_actions(), conditions()).prop_map(move |(actions, conditions)| {
         let key = key.clone();
-        TransactionAction::Update(Update { key, actions, conditions, return_item_on_failure: false })
+        TransactionAction::Update(Update {
+            key,
+            actions,
+            conditions,
+            return_item_on_failure: false,
+        })
     });
     prop_oneof![put, check, update]
 }
@@ -158,7 +191,10 @@ async fn agree(case: u32, writes: Vec<Write>, engine: &EngineArm) -> Result<(), 
             }
             // The engine knows tokens across tables.
             Write::Transaction(token, actions) => {
-                last = Some(Transaction { actions, token: format!("{case}-{token}") });
+                last = Some(Transaction {
+                    actions,
+                    token: format!("{case}-{token}"),
+                });
                 transact(&memory, engine, last.as_ref()).await?;
             }
             Write::Repeat => transact(&memory, engine, last.as_ref()).await?,
@@ -183,10 +219,17 @@ async fn transact(
 
 #[test]
 fn both_arms_answer_random_writes_alike() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let engine = runtime.block_on(Engine::start());
     let case = Cell::new(0);
-    let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     proptest!(config, |(writes in prop::collection::vec(any_write(), 1..24))| {
         case.set(case.get() + 1);
         let name = format!("buckets-{}", case.get());

@@ -11,7 +11,11 @@ use limiter_aggregator::write::{Put, TransactionAction};
 pub type Change = (ChangeKind, Option<Item>, Option<Item>);
 
 pub fn memory_changes(arm: &MemoryArm) -> Vec<Change> {
-    arm.table().take_records().into_iter().map(|record| (record.kind, record.old, record.new)).collect()
+    arm.table()
+        .take_records()
+        .into_iter()
+        .map(|record| (record.kind, record.old, record.new))
+        .collect()
 }
 
 /// DIFFERENCE: the engine also records writes that change nothing, which DynamoDB's documentation rules out; they
@@ -37,10 +41,16 @@ async fn some_writes(arm: &impl Arm) {
     applies(arm, &update(&a, vec![add("n", 1)], vec![])).await;
     applies(arm, &update(&a, vec![set("n", number(1))], vec![])).await;
     applies(arm, &update(&a, vec![add("n", 1)], vec![])).await;
-    let put = Put { item: item(&b, &[("n", number(1))]), conditions: vec![] };
+    let put = Put {
+        item: item(&b, &[("n", number(1))]),
+        conditions: vec![],
+    };
     let both = transaction(
         "t",
-        vec![TransactionAction::Put(put), TransactionAction::Update(update(&a, vec![add("n", 1)], vec![]))],
+        vec![
+            TransactionAction::Put(put),
+            TransactionAction::Update(update(&a, vec![add("n", 1)], vec![])),
+        ],
     );
     arm.transact(&both).await.unwrap();
     arm.transact(&both).await.unwrap();

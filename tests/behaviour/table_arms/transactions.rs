@@ -7,29 +7,50 @@ use limiter_aggregator::write::{Check, Condition, Put, Transaction, TransactionA
 use super::arms::{Arm, absent, add, exists, item, items_of, key, loses_by, set, transaction, update};
 
 fn member(name: &str, condition: Option<Condition>) -> TransactionAction {
-    TransactionAction::Update(update(&key(name, "s"), vec![add("n", 1)], condition.into_iter().collect()))
+    TransactionAction::Update(update(
+        &key(name, "s"),
+        vec![add("n", 1)],
+        condition.into_iter().collect(),
+    ))
 }
 
 fn put(name: &str, condition: Option<Condition>) -> TransactionAction {
     let item = item(&key(name, "s"), &[("n", number(7))]);
-    TransactionAction::Put(Put { item, conditions: condition.into_iter().collect() })
+    TransactionAction::Put(Put {
+        item,
+        conditions: condition.into_iter().collect(),
+    })
 }
 
 fn check(name: &str, condition: Condition) -> TransactionAction {
-    TransactionAction::Check(Check { key: key(name, "s"), conditions: vec![condition] })
+    TransactionAction::Check(Check {
+        key: key(name, "s"),
+        conditions: vec![condition],
+    })
 }
 
 async fn is_refused(arm: &impl Arm, transaction: &Transaction, class: FaultClass) {
     let before = items_of(arm, transaction).await;
     let fault = arm.transact(transaction).await.unwrap_err();
-    assert_eq!((fault.operation, fault.class), ("TransactWriteItems", class), "{}", fault.code);
+    assert_eq!(
+        (fault.operation, fault.class),
+        ("TransactWriteItems", class),
+        "{}",
+        fault.code
+    );
     assert_eq!(items_of(arm, transaction).await, before);
 }
 
 async fn each_member_can_fail_the_whole(arm: &impl Arm) {
     arm.seed(&item(&key("there", "s"), &[])).await;
     let members = |failing: usize| {
-        let condition = |place| if place == failing { exists("missing") } else { absent("missing") };
+        let condition = |place| {
+            if place == failing {
+                exists("missing")
+            } else {
+                absent("missing")
+            }
+        };
         vec![
             put("a", Some(condition(0))),
             member("b", Some(condition(1))),
@@ -48,10 +69,14 @@ async fn each_member_can_fail_the_whole(arm: &impl Arm) {
 }
 
 async fn a_put_replaces_the_whole_item(arm: &impl Arm) {
-    arm.seed(&item(&key("a", "s"), &[("old", number(1)), ("n", number(1))])).await;
+    arm.seed(&item(&key("a", "s"), &[("old", number(1)), ("n", number(1))]))
+        .await;
     let replace = transaction("t", vec![put("a", Some(exists("old")))]);
     assert_eq!(arm.transact(&replace).await, Ok(TransactionOutcome::Applied));
-    assert_eq!(arm.item(&key("a", "s")).await, Some(item(&key("a", "s"), &[("n", number(7))])));
+    assert_eq!(
+        arm.item(&key("a", "s")).await,
+        Some(item(&key("a", "s"), &[("n", number(7))]))
+    );
 }
 
 async fn a_member_that_cannot_be_carried_out_is_permanent(arm: &impl Arm) {
@@ -66,23 +91,44 @@ async fn a_member_that_cannot_be_carried_out_is_permanent(arm: &impl Arm) {
 
 async fn malformed_transactions_are_permanent(arm: &impl Arm) {
     let bare = TransactionAction::Update(update(&key("a", "s"), vec![], vec![]));
-    let unasked = TransactionAction::Check(Check { key: key("a", "s"), conditions: vec![] });
+    let unasked = TransactionAction::Check(Check {
+        key: key("a", "s"),
+        conditions: vec![],
+    });
     let many: Vec<_> = (0..101).map(|n| member(&format!("many-{n}"), None)).collect();
-    let unstorable =
-        TransactionAction::Update(update(&key("a", "s"), vec![set("n", limiter_aggregator::item::AttributeValue::N("x".to_owned()))], vec![]));
+    let unstorable = TransactionAction::Update(update(
+        &key("a", "s"),
+        vec![set("n", limiter_aggregator::item::AttributeValue::N("x".to_owned()))],
+        vec![],
+    ));
     let mut keyless = item(&key("a", "s"), &[]);
     keyless.remove("SK");
-    let keyless = TransactionAction::Put(Put { item: keyless, conditions: vec![] });
-    for (place, actions) in
-        [vec![], vec![member("a", None), put("a", None)], vec![bare], vec![unasked], many[..].to_vec(), vec![unstorable], vec![keyless]]
-            .into_iter()
-            .enumerate()
+    let keyless = TransactionAction::Put(Put {
+        item: keyless,
+        conditions: vec![],
+    });
+    for (place, actions) in [
+        vec![],
+        vec![member("a", None), put("a", None)],
+        vec![bare],
+        vec![unasked],
+        many[..].to_vec(),
+        vec![unstorable],
+        vec![keyless],
+    ]
+    .into_iter()
+    .enumerate()
     {
         let malformed = transaction(&format!("t{place}"), actions);
         let class = arm.transact(&malformed).await.map_err(|fault| fault.class);
         assert_eq!(class, Err(FaultClass::Permanent), "{place}");
     }
-    is_refused(arm, &transaction(&"x".repeat(37), vec![member("a", None)]), FaultClass::Permanent).await;
+    is_refused(
+        arm,
+        &transaction(&"x".repeat(37), vec![member("a", None)]),
+        FaultClass::Permanent,
+    )
+    .await;
     let largest = transaction(&"x".repeat(36), many[..100].to_vec());
     assert_eq!(arm.transact(&largest).await, Ok(TransactionOutcome::Applied));
 }
@@ -94,7 +140,14 @@ async fn a_token_answers_for_one_content(arm: &impl Arm) {
     }
     is_refused(arm, &transaction("t", vec![member("b", None)]), FaultClass::Retryable).await;
     assert_eq!(arm.item(&key("a", "s")).await.unwrap()["n"], number(1));
-    assert_eq!(arm.transact(&Transaction { token: "u".to_owned(), ..first }).await, Ok(TransactionOutcome::Applied));
+    assert_eq!(
+        arm.transact(&Transaction {
+            token: "u".to_owned(),
+            ..first
+        })
+        .await,
+        Ok(TransactionOutcome::Applied)
+    );
     assert_eq!(arm.item(&key("a", "s")).await.unwrap()["n"], number(2));
 }
 

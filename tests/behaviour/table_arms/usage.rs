@@ -31,16 +31,27 @@ fn descriptive() -> [(&'static str, AttributeValue); 8] {
 }
 
 fn usage(shard: u32, tokens: i128, ttl: i128, guard: Condition, last: AttributeValue) -> Update {
-    let mut actions = vec![add("t.p-m", tokens), add("rpm", 1), add("rpm#od", 1), add("total_events", 2)];
+    let mut actions = vec![
+        add("t.p-m", tokens),
+        add("rpm", 1),
+        add("rpm#od", 1),
+        add("total_events", 2),
+    ];
     actions.extend(descriptive().map(|(name, value)| set(name, value)));
     actions.push(set_from("ttl", "ttl", number(ttl)));
     actions.push(set(&format!("#seq{shard}"), last));
-    Update { return_item_on_failure: true, ..update(&snapshot(), actions, vec![guard]) }
+    Update {
+        return_item_on_failure: true,
+        ..update(&snapshot(), actions, vec![guard])
+    }
 }
 
 fn older_than(shard: u32, first: &AttributeValue) -> Condition {
     let guard = format!("#seq{shard}");
-    any(vec![absent(&guard), Condition::Compare(guard, Comparison::Less, first.clone())])
+    any(vec![
+        absent(&guard),
+        Condition::Compare(guard, Comparison::Less, first.clone()),
+    ])
 }
 
 fn expected(tokens: i128, events: i128, ttl: i128, seqs: &[(&str, AttributeValue)]) -> Item {
@@ -51,21 +62,31 @@ fn expected(tokens: i128, events: i128, ttl: i128, seqs: &[(&str, AttributeValue
         ("total_events", number(events)),
         ("ttl", number(ttl)),
     ];
-    let attributes: Vec<_> = sums.into_iter().chain(descriptive()).chain(seqs.iter().cloned()).collect();
+    let attributes: Vec<_> = sums
+        .into_iter()
+        .chain(descriptive())
+        .chain(seqs.iter().cloned())
+        .collect();
     item(&snapshot(), &attributes)
 }
 
 async fn the_first_usage_of_a_window_makes_its_snapshot(arm: &impl Arm) {
     let last = counted(LABEL, "900");
     applies(arm, &usage(0, 12, 5000, older_than(0, &last), last.clone())).await;
-    assert_eq!(arm.item(&snapshot()).await, Some(expected(12, 2, 5000, &[("#seq0", last)])));
+    assert_eq!(
+        arm.item(&snapshot()).await,
+        Some(expected(12, 2, 5000, &[("#seq0", last)]))
+    );
 }
 
 async fn later_usage_adds_up_and_keeps_the_time_to_live(arm: &impl Arm) {
     let (first, second) = (counted(LABEL, "900"), counted(LABEL, "1000"));
     applies(arm, &usage(0, 12, 5000, older_than(0, &first), first.clone())).await;
     applies(arm, &usage(0, -2, 9000, older_than(0, &second), second.clone())).await;
-    assert_eq!(arm.item(&snapshot()).await, Some(expected(10, 4, 5000, &[("#seq0", second)])));
+    assert_eq!(
+        arm.item(&snapshot()).await,
+        Some(expected(10, 4, 5000, &[("#seq0", second)]))
+    );
 }
 
 async fn what_was_counted_is_not_counted_again_and_comes_back(arm: &impl Arm) {
@@ -75,8 +96,13 @@ async fn what_was_counted_is_not_counted_again_and_comes_back(arm: &impl Arm) {
     let found = loses(arm, &write).await.unwrap();
     assert_eq!(found, expected(12, 2, 5000, &[("#seq0", last)]));
     let earlier = counted(LABEL, "999");
-    loses(arm, &usage(0, 1, 5000, older_than(0, &earlier), earlier)).await.unwrap();
-    let silent = Update { return_item_on_failure: false, ..write };
+    loses(arm, &usage(0, 1, 5000, older_than(0, &earlier), earlier))
+        .await
+        .unwrap();
+    let silent = Update {
+        return_item_on_failure: false,
+        ..write
+    };
     assert_eq!(loses(arm, &silent).await, None, "not asked for");
 }
 
@@ -86,7 +112,10 @@ async fn the_rest_is_written_on_the_value_found(arm: &impl Arm) {
     let on_found = |found: &AttributeValue| Condition::as_read("#seq0", Some(found.clone()));
     loses(arm, &usage(0, 3, 5000, on_found(&second), second.clone())).await;
     applies(arm, &usage(0, 3, 5000, on_found(&first), second.clone())).await;
-    assert_eq!(arm.item(&snapshot()).await, Some(expected(15, 4, 5000, &[("#seq0", second)])));
+    assert_eq!(
+        arm.item(&snapshot()).await,
+        Some(expected(15, 4, 5000, &[("#seq0", second)]))
+    );
 }
 
 async fn shards_guard_themselves_and_a_later_stream_counts_as_later(arm: &impl Arm) {
@@ -95,7 +124,10 @@ async fn shards_guard_themselves_and_a_later_stream_counts_as_later(arm: &impl A
     applies(arm, &usage(1, 1, 5000, older_than(1, &one), one.clone())).await;
     let later = counted("2026-02-02T00:00:00.000", "7");
     applies(arm, &usage(0, 1, 5000, older_than(0, &later), later.clone())).await;
-    assert_eq!(arm.item(&snapshot()).await, Some(expected(3, 6, 5000, &[("#seq0", later), ("#seq1", one)])));
+    assert_eq!(
+        arm.item(&snapshot()).await,
+        Some(expected(3, 6, 5000, &[("#seq0", later), ("#seq1", one)]))
+    );
 }
 
 async fn a_guard_of_another_type_lets_nothing_through(arm: &impl Arm) {

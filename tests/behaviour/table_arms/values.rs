@@ -20,8 +20,15 @@ fn n(text: &str) -> AttributeValue {
 }
 
 async fn an_update_makes_the_item_that_is_not_there(arm: &impl Arm) {
-    applies(arm, &update(&p(), vec![add("n", -5), set("s", text(""))], vec![absent("PK")])).await;
-    assert_eq!(arm.item(&p()).await, Some(item(&p(), &[("n", number(-5)), ("s", text(""))])));
+    applies(
+        arm,
+        &update(&p(), vec![add("n", -5), set("s", text(""))], vec![absent("PK")]),
+    )
+    .await;
+    assert_eq!(
+        arm.item(&p()).await,
+        Some(item(&p(), &[("n", number(-5)), ("s", text(""))]))
+    );
 }
 
 async fn an_update_without_actions_makes_a_bare_item(arm: &impl Arm) {
@@ -37,7 +44,11 @@ async fn removing_what_is_not_there_changes_nothing(arm: &impl Arm) {
 }
 
 async fn every_action_sees_the_item_as_it_was(arm: &impl Arm) {
-    arm.seed(&item(&p(), &[("a", number(1)), ("b", number(2)), ("gone", text("kept"))])).await;
+    arm.seed(&item(
+        &p(),
+        &[("a", number(1)), ("b", number(2)), ("gone", text("kept"))],
+    ))
+    .await;
     let actions = vec![
         set("a", number(10)),
         set_from("c", "a", number(0)),
@@ -60,13 +71,17 @@ async fn every_action_sees_the_item_as_it_was(arm: &impl Arm) {
 }
 
 async fn additions_are_exact_to_38_digits_and_refused_beyond(arm: &impl Arm) {
-    arm.seed(&item(&p(), &[("n", number(NINES - 1)), ("m", number(-NINES))])).await;
+    arm.seed(&item(&p(), &[("n", number(NINES - 1)), ("m", number(-NINES))]))
+        .await;
     applies(arm, &update(&p(), vec![add("n", 1)], vec![])).await;
     assert_eq!(arm.item(&p()).await.unwrap()["n"], number(NINES));
     is_refused(arm, &update(&p(), vec![add("m", -2)], vec![])).await;
     is_refused(arm, &update(&p(), vec![add("n", NINES + 2)], vec![])).await;
     applies(arm, &update(&p(), vec![add("n", -NINES), add("m", NINES)], vec![])).await;
-    assert_eq!(arm.item(&p()).await, Some(item(&p(), &[("n", number(0)), ("m", number(0))])));
+    assert_eq!(
+        arm.item(&p()).await,
+        Some(item(&p(), &[("n", number(0)), ("m", number(0))]))
+    );
 }
 
 async fn additions_keep_fractions(arm: &impl Arm) {
@@ -76,7 +91,11 @@ async fn additions_keep_fractions(arm: &impl Arm) {
 }
 
 async fn an_addition_to_what_is_no_number_is_refused(arm: &impl Arm) {
-    let stored = [("t", text("1")), ("f", AttributeValue::Bool(true)), ("l", AttributeValue::L(vec![]))];
+    let stored = [
+        ("t", text("1")),
+        ("f", AttributeValue::Bool(true)),
+        ("l", AttributeValue::L(vec![])),
+    ];
     arm.seed(&item(&p(), &stored)).await;
     for attribute in ["t", "f", "l"] {
         is_refused(arm, &update(&p(), vec![set("n", number(1)), add(attribute, 1)], vec![])).await;
@@ -85,7 +104,12 @@ async fn an_addition_to_what_is_no_number_is_refused(arm: &impl Arm) {
 }
 
 async fn numbers_are_kept_in_one_spelling_and_compared_by_value(arm: &impl Arm) {
-    let spelled = vec![set("a", n("1.50")), set("b", n("0012")), set("c", n("1.2E3")), set("d", n("-0"))];
+    let spelled = vec![
+        set("a", n("1.50")),
+        set("b", n("0012")),
+        set("c", n("1.2E3")),
+        set("d", n("-0")),
+    ];
     applies(arm, &update(&p(), spelled, vec![])).await;
     let kept = [("a", n("1.5")), ("b", n("12")), ("c", n("1200")), ("d", n("0"))];
     assert_eq!(arm.item(&p()).await, Some(item(&p(), &kept)));
@@ -105,24 +129,56 @@ async fn numbers_are_kept_in_one_spelling_and_compared_by_value(arm: &impl Arm) 
 
 async fn close_numbers_of_38_digits_are_told_apart(arm: &impl Arm) {
     arm.seed(&item(&p(), &[("n", number(NINES))])).await;
-    loses(arm, &update(&p(), vec![set("x", number(1))], vec![equal("n", number(NINES - 1))])).await;
-    applies(arm, &update(&p(), vec![set("x", number(1))], vec![greater("n", NINES - 1)])).await;
+    loses(
+        arm,
+        &update(&p(), vec![set("x", number(1))], vec![equal("n", number(NINES - 1))]),
+    )
+    .await;
+    applies(
+        arm,
+        &update(&p(), vec![set("x", number(1))], vec![greater("n", NINES - 1)]),
+    )
+    .await;
 }
 
 async fn different_types_never_compare(arm: &impl Arm) {
-    arm.seed(&item(&p(), &[("n", number(1)), ("s", text("1")), ("f", AttributeValue::Bool(true))])).await;
+    arm.seed(&item(
+        &p(),
+        &[("n", number(1)), ("s", text("1")), ("f", AttributeValue::Bool(true))],
+    ))
+    .await;
     let compare = |attribute: &str, comparison, value| Condition::Compare(attribute.to_owned(), comparison, value);
-    for comparison in
-        [Comparison::Equal, Comparison::Less, Comparison::AtMost, Comparison::Greater, Comparison::AtLeast]
-    {
-        for (attribute, value) in
-            [("n", text("1")), ("s", number(1)), ("f", number(1)), ("n", text("")), ("absent", number(1))]
-        {
-            let write = update(&p(), vec![set("x", number(1))], vec![compare(attribute, comparison, value)]);
+    for comparison in [
+        Comparison::Equal,
+        Comparison::Less,
+        Comparison::AtMost,
+        Comparison::Greater,
+        Comparison::AtLeast,
+    ] {
+        for (attribute, value) in [
+            ("n", text("1")),
+            ("s", number(1)),
+            ("f", number(1)),
+            ("n", text("")),
+            ("absent", number(1)),
+        ] {
+            let write = update(
+                &p(),
+                vec![set("x", number(1))],
+                vec![compare(attribute, comparison, value)],
+            );
             loses(arm, &write).await;
         }
     }
-    applies(arm, &update(&p(), vec![set("x", number(1))], vec![equal("f", AttributeValue::Bool(true))])).await;
+    applies(
+        arm,
+        &update(
+            &p(),
+            vec![set("x", number(1))],
+            vec![equal("f", AttributeValue::Bool(true))],
+        ),
+    )
+    .await;
 }
 
 async fn texts_compare_by_their_bytes(arm: &impl Arm) {
@@ -158,7 +214,13 @@ async fn lists_of_conditions_mean_any_and_all_even_when_empty(arm: &impl Arm) {
         (any(vec![all(vec![]), no()]), true),
         (all(vec![any(vec![]), yes()]), false),
         (any(vec![any(vec![any(vec![yes()])])]), true),
-        (all(vec![any(vec![all(vec![no(), yes()]), all(vec![yes(), any(vec![no(), yes()])])]), yes()]), true),
+        (
+            all(vec![
+                any(vec![all(vec![no(), yes()]), all(vec![yes(), any(vec![no(), yes()])])]),
+                yes(),
+            ]),
+            true,
+        ),
     ] {
         let write = update(&p(), vec![set("x", number(1))], vec![condition.clone()]);
         if holds {
@@ -174,7 +236,13 @@ async fn lists_of_conditions_mean_any_and_all_even_when_empty(arm: &impl Arm) {
 
 async fn what_cannot_be_stored_is_refused(arm: &impl Arm) {
     arm.seed(&item(&p(), &[("a", number(1))])).await;
-    let unstorable = [n("one"), n(""), n("1e200"), n(&"9".repeat(39)), AttributeValue::Ss(vec![])];
+    let unstorable = [
+        n("one"),
+        n(""),
+        n("1e200"),
+        n(&"9".repeat(39)),
+        AttributeValue::Ss(vec![]),
+    ];
     for value in unstorable {
         is_refused(arm, &update(&p(), vec![set("x", value.clone())], vec![])).await;
         is_refused(arm, &update(&p(), vec![set_from("x", "a", value.clone())], vec![])).await;
@@ -186,7 +254,12 @@ async fn what_cannot_be_stored_is_refused(arm: &impl Arm) {
 
 async fn keys_cannot_be_changed(arm: &impl Arm) {
     arm.seed(&item(&p(), &[])).await;
-    for action in [set("PK", text("q")), remove("SK"), add("SK", 1), set_from("PK", "x", text("q"))] {
+    for action in [
+        set("PK", text("q")),
+        remove("SK"),
+        add("SK", 1),
+        set_from("PK", "x", text("q")),
+    ] {
         is_refused(arm, &update(&p(), vec![action], vec![])).await;
     }
 }

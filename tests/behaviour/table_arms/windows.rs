@@ -56,14 +56,19 @@ async fn a_window_lands_only_where_the_last_one_had_ended(arm: &impl Arm) {
     let write = propagate(equal("b_ses_rsa", number(60)));
     let after = each_condition_decides(arm, &lagging(), &write, &moved).await;
     let mut expected = lagging();
-    let landed = [("b_ses_ws", number(START)), ("vu", number(0)), ("b_ses_wtc", number(77))];
+    let landed = [
+        ("b_ses_ws", number(START)),
+        ("vu", number(0)),
+        ("b_ses_wtc", number(77)),
+    ];
     expected.extend(landed.map(|(name, value)| (name.to_owned(), value)));
     assert_eq!(after, expected);
     loses(arm, &write).await;
 }
 
 async fn a_shard_that_never_had_a_window_gets_one(arm: &impl Arm) {
-    arm.seed(&item(&sibling(), &[("b_ses_wa", number(1)), ("rf", number(START + 9))])).await;
+    arm.seed(&item(&sibling(), &[("b_ses_wa", number(1)), ("rf", number(START + 9))]))
+        .await;
     applies(arm, &propagate(absent("b_ses_rsa"))).await;
     let after = arm.item(&sibling()).await.unwrap();
     assert_eq!((&after["b_ses_rsa"], &after["b_ses_wtc"]), (&number(60), &number(0)));
