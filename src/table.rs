@@ -4,6 +4,12 @@
 //! that is either worth a retry or not (03-delivery, Outcome of a batch). Two arms implement it: the real one
 //! through the SDK, and one in memory for tests; one conformance suite runs on both.
 
+pub mod dynamodb;
+#[cfg(feature = "replay")]
+pub mod failing;
+#[cfg(feature = "replay")]
+pub mod memory;
+
 use std::future::Future;
 
 use crate::item::Item;
