@@ -11,9 +11,9 @@ use super::{Decision, Verdict, fault_words, write};
 use crate::names::printable;
 
 const RISE: &str = "propagation";
-const RAISE: &str = "raise";
-const NEW_SHARD: &str = "creation";
-const REPAIR: &str = "repair";
+const RAISE: &str = "shard count";
+const NEW_SHARD: &str = "new shard";
+const REPAIR: &str = "shard count repair";
 
 pub(super) fn refused(rise: &Rise) -> Decision {
     let why = format!(
@@ -77,7 +77,7 @@ pub(super) fn nothing_created(rise: &Rise, refusal: &CreationRefusal) -> Decisio
         CreationRefusal::AmountOutOfRange => "an amount is out of range".to_owned(),
     };
     let why = format!(
-        "of shards {} to {}, which are left to the clients: {why}",
+        "{} to {} are left to the clients: {why}",
         rise.from,
         rise.to.get().saturating_sub(1)
     );
