@@ -68,7 +68,7 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
             (Some(items), Some(path)) => place.put(items, path).await?,
             // A real table holds what it holds, unless somebody says otherwise.
             _ if target.is_real() => {}
-            _ => place.put(&input.sidecar.items, &input.path).await?,
+            _ => place.put(&input.sidecar.items, &input.sidecar_path()).await?,
         }
         run.replay_one(input, &place, output).await?;
         if let Some(path) = &arguments.dump {

@@ -57,49 +57,50 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn malformed_files_are_refused_with_line_and_column() {
+fn malformed_events_are_refused_with_line_and_column() {
     let folder = Folder::new();
     let quoted = format!("\"{CANARY}\"");
-    let event = |content: &str| vec![folder.write("e.json", content)];
-    let with_items = |content: &str| {
-        let items = folder.write("items.json", content);
-        vec!["--items".to_owned(), items, "events/first-use.json".to_owned()]
-    };
-    for (arguments, words) in [
+    for (content, words) in [
         (
-            event("{\"Records\": [\n  {]\n}"),
-            "e.json: line 2, column 4: malformed JSON",
+            "{\"Records\": [\n  {]\n}".to_owned(),
+            "line 2, column 4: malformed JSON",
         ),
         (
-            event("[{\"eventName\""),
-            "e.json: line 1, column 13: malformed JSON: the text ends",
+            "[{\"eventName\"".to_owned(),
+            "line 1, column 13: malformed JSON: the text ends",
         ),
-        (event(&quoted), "e.json: line 1, column 16: expected a Lambda event"),
+        (quoted.clone(), "line 1, column 16: expected a Lambda event"),
         (
-            event(&format!("{{\"Records\":\n{quoted}}}")),
-            "e.json: line 2, column 16: expected a Lambda event",
+            format!("{{\"Records\":\n{quoted}}}"),
+            "line 2, column 16: expected a Lambda event",
         ),
+        (format!("{{{quoted}:1}}"), "line 1, column 20: expected a Lambda event"),
+        (String::new(), "line 1, column 1: the file is empty"),
+    ] {
+        let path = folder.write("e.json", content);
+        let message = refused(&[&path]);
+        assert!(message.contains(&format!("e.json: {words}")), "{words}: {message}");
+    }
+}
+
+#[test]
+fn malformed_items_are_refused_with_line_and_column() {
+    let folder = Folder::new();
+    let quoted = format!("\"{CANARY}\"");
+    for (content, words) in [
         (
-            event(&format!("{{{quoted}:1}}")),
-            "e.json: line 1, column 20: expected a Lambda event",
+            format!("[{{\"PK\": {quoted}}}]"),
+            "line 1, column 24: expected an array of items",
         ),
-        (event(""), "e.json: line 1, column 1: the file is empty"),
+        (format!("[\n{{\"PK\": {{{quoted}: 1}}}}]"), "line 2, column "),
         (
-            with_items(&format!("[{{\"PK\": {quoted}}}]")),
-            "items.json: line 1, column 24: expected an array of items",
-        ),
-        (
-            with_items(&format!("[{{\"PK\": {{{quoted}: 1}}}}]")),
-            "items.json: line 1, column 25: expected an array",
-        ),
-        (
-            with_items(&format!("[{{\"a\": {{\"S\": {quoted}}}}}]")),
-            "items.json: the items could not be put",
+            format!("[{{\"a\": {{\"S\": {quoted}}}}}]"),
+            "the items could not be put into the table: item 0 has no",
         ),
     ] {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let message = refused(&arguments);
-        assert!(message.contains(words), "{words}: {message}");
+        let items = folder.write("items.json", content);
+        let message = refused(&["--items", &items, "events/first-use.json"]);
+        assert!(message.contains(&format!("items.json: {words}")), "{words}: {message}");
     }
 }
 
