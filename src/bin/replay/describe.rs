@@ -100,7 +100,7 @@ impl Decision {
             Some(WriteResult::Applied) => (Verdict::Written, why),
             Some(WriteResult::LostRace) => (
                 Verdict::Dropped,
-                format!("{why}; but somebody else changed the shard first"),
+                format!("{why}; but the shard is no longer as the records show it"),
             ),
             Some(WriteResult::DryRun) | None => (Verdict::DryRun, why),
             Some(WriteResult::Failed(fault)) => (Verdict::Failed, format!("{why}; but {}", fault_words(fault))),
