@@ -11,6 +11,7 @@ pub mod group;
 pub mod recovery;
 pub mod refill;
 pub mod shard_state;
+pub mod usage;
 
 pub use change::{BucketChange, SkippedRecord};
 pub use group::{Group, group_changes};

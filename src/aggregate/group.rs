@@ -1,10 +1,12 @@
-//! The work on one (entity, resource): refill of each shard seen, then proactive doubling, in the order of 02-rules.
+//! The work on one (entity, resource): usage, then refill of each shard seen, then proactive doubling, in the order of
+//! 02-rules.
 
 use std::cell::Cell;
 
 use super::budget::Budget;
 use super::observe::{Observer, Step, WriteResult};
 use super::outcome::Unfinished;
+use super::usage::WarnedNames;
 use crate::config::Settings;
 use crate::plan::doubling::{DoublingDecision, plan_doubling};
 use crate::plan::refill::{RefillDecision, plan_refill};
@@ -21,15 +23,22 @@ pub(super) struct GroupRun<'r, 'i, T, O> {
     pub now: EpochMillis,
     pub budget: &'r Budget,
     pub observer: &'r O,
+    /// What the batch has warned about.
+    pub warned_names: &'r WarnedNames,
     /// What must be asked for again if the work ends here.
     pub unfinished: &'r Cell<Unfinished<'i>>,
 }
 
 impl<T: Table, O: Observer> GroupRun<'_, '_, T, O> {
     pub(super) async fn run(&self) {
-        // A refill or doubling that fails is dropped: drip accrues from the unmoved `rf`, and resets and rolls are
-        // derived again from the next record. A redelivery would only bring staler images.
-        self.unfinished.set(Unfinished::Nothing);
+        // What the rules after usage owe as long as they have not run. A refill or doubling that fails is dropped: drip
+        // accrues from the unmoved `rf`, and resets and rolls are derived again from the next record. A redelivery
+        // would only bring staler images.
+        let later = Unfinished::Nothing;
+        self.unfinished.set(later);
+        if self.settings.enable_usage {
+            self.count_usage(later).await;
+        }
         let states = self.group.shard_states();
         if self.settings.enable_refill {
             for state in states.values() {
