@@ -8,13 +8,15 @@ mod budget;
 mod group;
 mod observe;
 mod outcome;
+mod propagation;
 mod usage;
+mod windows;
 
 pub use budget::Budget;
-pub use observe::{Observer, SkippedInput, Step, WriteResult};
+pub use observe::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
 pub use outcome::BatchOutcome;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 
 use futures::{FutureExt, StreamExt};
@@ -80,13 +82,12 @@ impl<T: Table> Aggregator<T> {
         observer: &impl Observer,
         shared: &Shared,
     ) {
-        let unfinished = Cell::new(Unfinished::of(group));
+        let unfinished = RefCell::new(Unfinished::of(group));
         let run = group::GroupRun {
             table: &self.table,
             settings: &self.settings,
             group,
             now,
-            budget,
             observer,
             warned_names: &shared.warned_names,
             unfinished: &unfinished,
@@ -101,7 +102,7 @@ impl<T: Table> Aggregator<T> {
                 return;
             }
         }
-        shared.failures.add(unfinished.get());
+        shared.failures.add(unfinished.into_inner());
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod usage;
 
-pub use usage::UsageSettings;
+pub use crate::plan::usage::UsageSettings;
 
 /// A variable whose value is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +27,8 @@ pub struct Settings {
     pub enable_usage: bool,
     /// R2 to R7.
     pub enable_refill: bool,
+    /// R8 to R11.
+    pub enable_propagation: bool,
     /// How usage is counted.
     pub usage: UsageSettings,
 }
@@ -38,6 +40,7 @@ impl Default for Settings {
             dry_run: false,
             enable_usage: true,
             enable_refill: true,
+            enable_propagation: true,
             usage: UsageSettings::default(),
         }
     }

@@ -1,7 +1,11 @@
+//! Stream aggregator for DynamoDB rate-limit buckets.
+
 pub mod aggregate;
 pub mod bucket;
 pub mod clock;
 pub mod config;
+#[cfg(feature = "replay")]
+pub mod engine;
 pub mod item;
 pub mod key;
 pub mod plan;

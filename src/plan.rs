@@ -7,11 +7,16 @@
 pub mod accrual;
 pub mod change;
 pub mod doubling;
+pub mod funding;
 pub mod group;
+pub mod owner;
+pub mod propagation;
+pub mod quota;
 pub mod recovery;
 pub mod refill;
 pub mod shard_state;
 pub mod usage;
+pub mod windows;
 
 pub use change::{BucketChange, SkippedRecord};
 pub use group::{Group, group_changes};

@@ -4,11 +4,20 @@
 //! that is either worth a retry or not (03-delivery, Outcome of a batch). Two arms implement it: the real one
 //! through the SDK, and one in memory for tests; one conformance suite runs on both.
 
+pub mod dynamodb;
+#[cfg(feature = "replay")]
+pub mod failing;
+#[cfg(feature = "replay")]
+pub mod memory;
+
 use std::future::Future;
 
 use crate::item::Item;
 use crate::key::ItemKey;
 use crate::write::{Transaction, Update};
+
+/// Most different keys in one read: what the service takes in one batch.
+pub const MAX_KEYS_PER_READ: usize = 100;
 
 /// How a batch read sees the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,4 +99,23 @@ pub trait Table {
         keys: &[ItemKey],
         consistency: Consistency,
     ) -> impl Future<Output = Result<Vec<Option<Item>>, Fault>>;
+}
+
+/// A table behind a reference is that table: a wrapper can borrow one that its test goes on looking into.
+impl<T: Table> Table for &T {
+    fn update(&self, update: &Update) -> impl Future<Output = Result<UpdateOutcome, Fault>> {
+        (**self).update(update)
+    }
+
+    fn transact(&self, transaction: &Transaction) -> impl Future<Output = Result<TransactionOutcome, Fault>> {
+        (**self).transact(transaction)
+    }
+
+    fn read(
+        &self,
+        keys: &[ItemKey],
+        consistency: Consistency,
+    ) -> impl Future<Output = Result<Vec<Option<Item>>, Fault>> {
+        (**self).read(keys, consistency)
+    }
 }

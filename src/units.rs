@@ -120,6 +120,11 @@ impl ShardCount {
     pub fn doubled(self) -> Self {
         Self(self.0.saturating_mul(2)).min(MAX_SHARD_COUNT)
     }
+
+    /// Half the count, rounded down, but at least 1 (R9).
+    pub fn halved(self) -> Self {
+        Self((self.0 / 2).max(1))
+    }
 }
 
 impl fmt::Display for ShardCount {

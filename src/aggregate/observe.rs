@@ -1,8 +1,10 @@
 //! What is shown of a batch while it is worked on: every decision with its reason, and what came of it.
 
 use crate::plan::doubling::DoublingDecision;
+use crate::plan::propagation::{CreationRefusal, NewShard, Raise, Rise, ShardRefusal};
 use crate::plan::refill::RefillPlan;
 use crate::plan::usage::{LeftOut, Snapshot, SnapshotWrite, Uncounted};
+use crate::plan::windows::{WindowPlan, WindowWrite};
 use crate::plan::{Group, SkippedRecord};
 use crate::record::{ReadRecord, RecordError};
 use crate::table::{Fault, UpdateOutcome};
@@ -70,6 +72,82 @@ pub enum Step<'s> {
         /// What came of it; `None` where nothing was to be written.
         result: Option<&'s WriteResult>,
     },
+    /// R8 refused a rise: no table should hold so many shards.
+    RiseRefused {
+        /// The rise.
+        rise: Rise,
+    },
+    /// R8 could not read the siblings, for a reason that may pass: nothing was raised or created.
+    RiseUnread {
+        /// The rise.
+        rise: Rise,
+        /// What failed.
+        fault: &'s Fault,
+    },
+    /// R8 raised a shard that existed before.
+    Raise {
+        /// The rise.
+        rise: Rise,
+        /// What was decided.
+        raise: &'s Raise,
+        /// What came of it.
+        result: &'s WriteResult,
+    },
+    /// R8 creates no shard after a rise.
+    NothingCreated {
+        /// The rise.
+        rise: Rise,
+        /// Why.
+        refusal: &'s CreationRefusal,
+    },
+    /// R8 and R9 on one new shard.
+    NewShard {
+        /// The rise.
+        rise: Rise,
+        /// The shard.
+        shard: ShardId,
+        /// How it is funded, or why it is left to the clients.
+        plan: Result<&'s NewShard<'s>, &'s ShardRefusal>,
+        /// What came of it; `None` where nothing was to be written.
+        result: Option<&'s NewShardResult>,
+    },
+    /// The count could not be read again after creations.
+    RepairUnread {
+        /// The rise.
+        rise: Rise,
+        /// What failed.
+        fault: &'s Fault,
+    },
+    /// A shard that was just created is raised, because the count had moved on.
+    Repair {
+        /// The rise that created it.
+        rise: Rise,
+        /// What was decided.
+        raise: &'s Raise,
+        /// What came of it.
+        result: &'s WriteResult,
+    },
+    /// R11 could not read the siblings.
+    WindowsUnread {
+        /// The windows.
+        plan: &'s WindowPlan<'s>,
+        /// What failed.
+        fault: &'s Fault,
+    },
+    /// R11 knows who lags.
+    Windows {
+        /// The windows, and the shards that were read.
+        plan: &'s WindowPlan<'s>,
+        /// Writes that follow.
+        lagging: usize,
+    },
+    /// R11 wrote a start to a sibling.
+    Window {
+        /// What was decided.
+        write: &'s WindowWrite<'s>,
+        /// What came of it.
+        result: &'s WriteResult,
+    },
     /// The time was up before the group was done.
     CutShort,
     /// The group's work panicked; its other rules did not run.
@@ -86,6 +164,22 @@ pub enum WriteResult {
     /// It was not sent, because only decisions are wanted.
     DryRun,
     /// It failed.
+    Failed(Fault),
+}
+
+/// What came of the creation of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewShardResult {
+    /// It exists, and its donors have paid.
+    Applied,
+    /// A condition failed: the shard is left as it is.
+    LostRace {
+        /// The shard exists already; otherwise a donor or the owner changed meanwhile.
+        exists: bool,
+    },
+    /// It was not sent, because only decisions are wanted.
+    DryRun,
+    /// It failed; a client creates the shard on first use.
     Failed(Fault),
 }
 

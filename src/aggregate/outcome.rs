@@ -17,28 +17,32 @@ pub enum BatchOutcome {
 }
 
 /// Where a group's reportable work stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfinished<'i> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfinished {
     /// Nothing is owed.
     Nothing,
     /// Everything from this record on is owed.
-    From(&'i SequenceNumber<'i>),
+    From(SequenceNumber<'static>),
     /// Owed from a record without a sequence number.
     FromUnnumbered,
 }
 
-impl<'i> Unfinished<'i> {
+impl Unfinished {
     /// All of a group.
-    pub fn of(group: &Group<'i>) -> Self {
+    pub fn of(group: &Group<'_>) -> Self {
         if group.changes.iter().any(|change| change.sequence.is_none()) {
             return Self::FromUnnumbered;
         }
-        group.lowest_sequence().map_or(Self::Nothing, Self::From)
+        group
+            .lowest_sequence()
+            .map_or(Self::Nothing, |sequence| Self::record(Some(sequence)))
     }
 
     /// One record.
-    pub fn record(sequence: Option<&'i SequenceNumber<'i>>) -> Self {
-        sequence.map_or(Self::FromUnnumbered, Self::From)
+    pub fn record(sequence: Option<&SequenceNumber<'_>>) -> Self {
+        sequence.map_or(Self::FromUnnumbered, |sequence| {
+            Self::From(sequence.clone().into_owned())
+        })
     }
 
     /// The earlier of two: nothing is later than everything, an unnumbered record earlier.
@@ -57,13 +61,13 @@ pub struct Failures(RefCell<Option<BatchOutcome>>);
 
 impl Failures {
     /// Adds what a group still owes.
-    pub fn add(&self, unfinished: Unfinished<'_>) {
+    pub fn add(&self, unfinished: Unfinished) {
         let mut lowest = self.0.borrow_mut();
         match (unfinished, &mut *lowest) {
             (Unfinished::Nothing, _) | (_, Some(BatchOutcome::RetryAll)) => {}
             (Unfinished::FromUnnumbered, slot) => *slot = Some(BatchOutcome::RetryAll),
-            (Unfinished::From(sequence), Some(BatchOutcome::RetryFrom(known))) if *known <= *sequence => {}
-            (Unfinished::From(sequence), slot) => *slot = Some(BatchOutcome::RetryFrom(sequence.clone().into_owned())),
+            (Unfinished::From(sequence), Some(BatchOutcome::RetryFrom(known))) if *known <= sequence => {}
+            (Unfinished::From(sequence), slot) => *slot = Some(BatchOutcome::RetryFrom(sequence)),
         }
     }
 
@@ -89,7 +93,7 @@ mod tests {
             let failures = Failures::default();
             failures.add(Unfinished::Nothing);
             for sequence in order {
-                failures.add(Unfinished::From(sequence));
+                failures.add(Unfinished::record(Some(sequence)));
             }
             assert_eq!(failures.into_outcome(), BatchOutcome::RetryFrom(low.clone()));
         }
@@ -98,9 +102,9 @@ mod tests {
     #[test]
     fn an_unnumbered_failure_fails_the_invocation() {
         let (one, failures) = (sequence("1"), Failures::default());
-        failures.add(Unfinished::From(&one));
+        failures.add(Unfinished::record(Some(&one)));
         failures.add(Unfinished::FromUnnumbered);
-        failures.add(Unfinished::From(&one));
+        failures.add(Unfinished::record(Some(&one)));
         assert_eq!(failures.into_outcome(), BatchOutcome::RetryAll);
     }
 

@@ -45,28 +45,28 @@ impl Outcome<'_> {
     }
 }
 
-impl<'i, T: Table, O: Observer> GroupRun<'_, 'i, T, O> {
-    /// Writes the snapshots of the group's records. Keeps `unfinished` at what is owed if the work ends here: the
-    /// snapshots not yet written, those that failed, and `later`, which is what the group's later rules owe as long
-    /// as they have not run. Leaves it at the failures and `later`.
-    pub(super) async fn count_usage(&self, later: Unfinished<'i>) {
+impl<T: Table, O: Observer> GroupRun<'_, T, O> {
+    /// Writes the snapshots of the group's records and answers what must be delivered again. Meanwhile `unfinished`
+    /// says what is owed if the work ends here: the snapshots that failed or are still to come, and `later`, which is
+    /// what the rules after this one owe.
+    pub(super) async fn count_usage(&self, later: &Unfinished) -> Unfinished {
         let tally = Tally::of(self.group, &self.settings.usage);
         self.show_uncounted(&tally);
         let snapshots = tally.snapshots(self.group.key, &self.settings.usage, self.now);
-        let mut failed = later;
+        let mut failed = Unfinished::Nothing;
         for (snapshot, owed) in snapshots.iter().zip(owed_from_each(&snapshots)) {
-            self.unfinished.set(failed.earliest(owed));
+            let ahead = owed.earliest(later.clone());
+            self.unfinished.replace(failed.clone().earliest(ahead));
             let outcome = self.write_snapshot(snapshot).await;
-            if outcome.is_owed() {
-                let lowest = outcome.write.as_ref().map(|write| write.lowest);
-                failed = failed.earliest(lowest.map_or(Unfinished::Nothing, Unfinished::From));
+            if let (true, Some(write)) = (outcome.is_owed(), &outcome.write) {
+                failed = failed.earliest(Unfinished::record(Some(write.lowest)));
             }
             self.show(snapshot, &outcome);
         }
-        self.unfinished.set(failed);
+        failed
     }
 
-    async fn write_snapshot(&self, snapshot: &Snapshot<'_, 'i>) -> Outcome<'i> {
+    async fn write_snapshot<'i>(&self, snapshot: &Snapshot<'_, 'i>) -> Outcome<'i> {
         let mut guards = Guards::default();
         let mut calls = 0;
         loop {
@@ -119,14 +119,13 @@ impl<'i, T: Table, O: Observer> GroupRun<'_, 'i, T, O> {
 }
 
 /// For each snapshot what is owed as long as neither it nor the ones after it are written.
-fn owed_from_each<'i>(snapshots: &[Snapshot<'_, 'i>]) -> Vec<Unfinished<'i>> {
-    let mut owed = Unfinished::Nothing;
-    let mut from_each: Vec<Unfinished<'i>> = snapshots
-        .iter()
-        .rev()
-        .map(|snapshot| {
-            owed = owed.earliest(snapshot.lowest().map_or(Unfinished::Nothing, Unfinished::From));
-            owed
+fn owed_from_each(snapshots: &[Snapshot<'_, '_>]) -> Vec<Unfinished> {
+    let lowest = snapshots.iter().rev().map(Snapshot::lowest);
+    let mut from_each: Vec<Unfinished> = lowest
+        .scan(Unfinished::Nothing, |owed, lowest| {
+            let this = lowest.map_or(Unfinished::Nothing, |lowest| Unfinished::record(Some(lowest)));
+            *owed = owed.clone().earliest(this);
+            Some(owed.clone())
         })
         .collect();
     from_each.reverse();

@@ -1,42 +1,19 @@
 //! How usage is counted: which windows, for how long, and from when on (R12).
 
 use super::ConfigError;
-use crate::plan::usage::{WindowKind, Windows};
+use crate::plan::usage::{UsageSettings, WindowKind, Windows};
 use crate::units::EpochMillis;
 
 const SNAPSHOT_WINDOWS: &str = "SNAPSHOT_WINDOWS";
 const SNAPSHOT_TTL_DAYS: &str = "SNAPSHOT_TTL_DAYS";
 const USAGE_NOT_BEFORE: &str = "USAGE_NOT_BEFORE";
 
-const DEFAULT_TTL_DAYS: u32 = 90;
 /// A century: more is a slip of the keyboard.
 const MOST_TTL_DAYS: u32 = 36_500;
 /// Days of the longest month: a shorter life ends within the month that the snapshot counts.
 const LONGEST_MONTH_DAYS: u32 = 31;
-const SECONDS_PER_DAY: i128 = 86_400;
 /// March 1973. A smaller number is an instant in seconds, or a slip.
 const FIRST_TAKEOVER: i64 = 100_000_000_000;
-
-/// Settings of the usage snapshots.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UsageSettings {
-    /// `SNAPSHOT_WINDOWS`: kinds of window that are kept.
-    pub windows: Windows,
-    /// `SNAPSHOT_TTL_DAYS`: life of a snapshot in days from its first write.
-    pub ttl_days: u32,
-    /// `USAGE_NOT_BEFORE`: what was created before was counted by another aggregator.
-    pub not_before: Option<EpochMillis>,
-}
-
-impl Default for UsageSettings {
-    fn default() -> Self {
-        Self {
-            windows: Windows::of([WindowKind::Hourly, WindowKind::Daily]),
-            ttl_days: DEFAULT_TTL_DAYS,
-            not_before: None,
-        }
-    }
-}
 
 impl UsageSettings {
     /// Reads the settings from variables, of which `lookup` gives the value or `None` where one is not set.
@@ -78,11 +55,6 @@ impl UsageSettings {
             "SNAPSHOT_TTL_DAYS is less than 31 with monthly among SNAPSHOT_WINDOWS: monthly snapshots expire within \
              their month and start again from 0",
         )
-    }
-
-    /// When a snapshot that is first written now expires, in epoch seconds.
-    pub fn expiry(&self, now: EpochMillis) -> i128 {
-        i128::from(now.0.div_euclid(1000)) + i128::from(self.ttl_days) * SECONDS_PER_DAY
     }
 }
 
@@ -193,10 +165,5 @@ mod tests {
         assert!(with(&WindowKind::ALL, 30).warning().is_some());
         assert!(with(&WindowKind::ALL, 31).warning().is_none());
         assert!(with(&[WindowKind::Hourly, WindowKind::Daily], 1).warning().is_none());
-    }
-
-    #[test]
-    fn a_snapshot_expires_whole_days_after_now() {
-        assert_eq!(UsageSettings::default().expiry(EpochMillis(1_999)), 1 + 90 * 86_400);
     }
 }

@@ -10,11 +10,13 @@
 //! requires that all of its records lie above the guard, and moves the guard to the last of them, in one item.
 
 pub mod guard;
+pub mod settings;
 pub mod snapshot;
 pub mod tally;
 pub mod window;
 
 pub use guard::{Guard, Guards};
+pub use settings::UsageSettings;
 pub use snapshot::{LeftOut, LimitTotal, Snapshot, SnapshotPlan, SnapshotWrite};
 pub use tally::{RecordUsage, Tally, Uncounted, UncountedReason};
 pub use window::{Window, WindowKind, Windows};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::guard::{Guards, guard_attribute};
+use super::settings::UsageSettings;
 use super::tally::{RecordUsage, Tally};
 use super::window::Window;
-use crate::config::UsageSettings;
 use crate::item::{number, text};
 use crate::key::{BucketGroup, window_start_text};
 use crate::record::SequenceNumber;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::guard::Guard;
+use super::settings::UsageSettings;
 use super::window::{Window, WindowKind};
 use crate::bucket::Limit;
-use crate::config::UsageSettings;
 use crate::plan::{BucketChange, Group};
 use crate::record::SequenceNumber;
 use crate::units::{EpochMillis, Millitokens, ShardId};

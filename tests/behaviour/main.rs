@@ -1,0 +1,12 @@
+//! What the product does against an engine, through the real SDK.
+#![allow(clippy::disallowed_methods)] // Tests measure time and read where their data is.
+
+mod engine;
+#[path = "../support/engine.rs"]
+mod engine_support;
+mod pure_planning;
+#[path = "../support/mod.rs"]
+mod support;
+mod table_arms;
+mod table_wire;
+mod wire_proxy;

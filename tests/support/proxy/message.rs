@@ -1,0 +1,107 @@
+//! HTTP/1.1 messages as bytes. Only what the SDK and the engine send: a head, and a body of a stated length.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A request or a response.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    /// First line and headers, the empty line included.
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Message {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.split("\r\n").skip(1);
+        let mut headers = lines.filter_map(|line| line.split_once(':'));
+        headers
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim())
+    }
+
+    /// The same head with another body: other length, and no checksum of the body that is gone.
+    pub(super) fn with_body(&self, body: Vec<u8>) -> Self {
+        let stale = |line: &str| {
+            let name = line.split(':').next().unwrap_or_default();
+            name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("x-amz-crc32")
+        };
+        let kept: Vec<_> = self.head.trim_end().split("\r\n").filter(|line| !stale(line)).collect();
+        Self {
+            head: format!("{}\r\ncontent-length: {}\r\n\r\n", kept.join("\r\n"), body.len()),
+            body,
+        }
+    }
+}
+
+/// A connection, and what was read from it beyond the last message.
+pub(super) struct Wire {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            unread: Vec::new(),
+        })
+    }
+
+    /// Waits for the first byte of a message; false once the other side has closed.
+    pub(super) async fn begun(&mut self) -> io::Result<bool> {
+        Ok(!self.unread.is_empty() || self.fill().await? > 0)
+    }
+
+    async fn fill(&mut self) -> io::Result<usize> {
+        self.unread.reserve(16 * 1024);
+        self.stream.read_buf(&mut self.unread).await
+    }
+
+    async fn fill_more(&mut self) -> io::Result<()> {
+        if self.fill().await? == 0 {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) async fn read(&mut self) -> io::Result<Message> {
+        let head_length = loop {
+            if let Some(place) = self.unread.windows(4).position(|window| window == b"\r\n\r\n") {
+                break place + 4;
+            }
+            self.fill_more().await?;
+        };
+        let head = self.unread.drain(..head_length).collect();
+        let head = String::from_utf8(head).map_err(io::Error::other)?;
+        let mut message = Message { head, body: Vec::new() };
+        let length = message.header("content-length").and_then(|length| length.parse().ok());
+        let length: usize = length.ok_or_else(|| io::Error::other("a message without content-length"))?;
+        while self.unread.len() < length {
+            self.fill_more().await?;
+        }
+        message.body = self.unread.drain(..length).collect();
+        Ok(message)
+    }
+
+    pub(super) async fn write(&mut self, message: &Message) -> io::Result<()> {
+        // In one piece: a head that arrives alone would be one more thing that differs from the engine.
+        self.stream
+            .write_all(&[message.head.as_bytes(), &message.body].concat())
+            .await
+    }
+
+    /// Waits until the other side has gone, in whatever way.
+    pub(super) async fn gone(&mut self) {
+        while matches!(self.fill().await, Ok(1..)) {}
+    }
+
+    /// Ends the connection with a reset instead of a close.
+    pub(super) fn reset(self) -> io::Result<()> {
+        self.stream.set_zero_linger()
+    }
+}
