@@ -9,4 +9,5 @@ mod pure_planning;
 mod support;
 mod table_arms;
 mod table_wire;
+mod usage;
 mod wire_proxy;
