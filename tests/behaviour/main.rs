@@ -4,6 +4,7 @@
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
+mod propagation;
 mod pure_planning;
 mod replay_cli;
 #[path = "../support/mod.rs"]
