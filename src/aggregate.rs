@@ -86,7 +86,6 @@ impl<T: Table> Aggregator<T> {
             settings: &self.settings,
             group,
             now,
-            budget,
             observer,
             unfinished: &unfinished,
         };

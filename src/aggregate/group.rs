@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use super::budget::Budget;
 use super::observe::{Observer, Step, WriteResult};
 use super::outcome::Unfinished;
 use crate::config::Settings;
@@ -19,7 +18,6 @@ pub(super) struct GroupRun<'r, T, O> {
     pub settings: &'r Settings,
     pub group: &'r Group<'r>,
     pub now: EpochMillis,
-    pub budget: &'r Budget,
     pub observer: &'r O,
     /// What must be asked for again if the work ends here.
     pub unfinished: &'r RefCell<Unfinished>,

@@ -33,12 +33,16 @@ impl Unfinished {
         if group.changes.iter().any(|change| change.sequence.is_none()) {
             return Self::FromUnnumbered;
         }
-        group.lowest_sequence().map_or(Self::Nothing, |sequence| Self::record(Some(sequence)))
+        group
+            .lowest_sequence()
+            .map_or(Self::Nothing, |sequence| Self::record(Some(sequence)))
     }
 
     /// One record.
     pub fn record(sequence: Option<&SequenceNumber<'_>>) -> Self {
-        sequence.map_or(Self::FromUnnumbered, |sequence| Self::From(sequence.clone().into_owned()))
+        sequence.map_or(Self::FromUnnumbered, |sequence| {
+            Self::From(sequence.clone().into_owned())
+        })
     }
 
     /// The earlier of two: nothing is later than everything, an unnumbered record earlier.

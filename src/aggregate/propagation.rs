@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use super::group::GroupRun;
 use super::observe::{NewShardResult, Observer, Step, WriteResult};
+use crate::bucket::Bucket;
+use crate::item::Item;
 use crate::plan::BucketChange;
 use crate::plan::propagation::{
     Creation, CreationRefusal, NewShard, Propagation, Raise, Rise, Siblings, repairs, shard_zero,
 };
-use crate::bucket::Bucket;
-use crate::item::Item;
 use crate::table::{Consistency, Fault, FaultClass, Table, TransactionOutcome};
 use crate::units::{ShardCount, ShardId};
 
@@ -40,7 +40,13 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
             (None, Some(siblings), _) => propagation.creation(siblings),
         };
         match refusal {
-            Err(refusal) => self.observer.step(self.group, &Step::NothingCreated { rise, refusal: &refusal }),
+            Err(refusal) => self.observer.step(
+                self.group,
+                &Step::NothingCreated {
+                    rise,
+                    refusal: &refusal,
+                },
+            ),
             Ok(creation) => self.create(creation, rise).await,
         }
         raised.failed != Some(FaultClass::Retryable)
@@ -52,7 +58,11 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
         }
         let keys: Vec<_> = shards.iter().map(|shard| self.group.key.bucket(*shard)).collect();
         let items = self.table.read(&keys, consistency).await?;
-        Ok(shards.iter().copied().zip(items).collect::<BTreeMap<ShardId, Option<Item>>>())
+        Ok(shards
+            .iter()
+            .copied()
+            .zip(items)
+            .collect::<BTreeMap<ShardId, Option<Item>>>())
     }
 
     async fn raise(&self, raises: Vec<Raise>, rise: Rise) -> Raised {
@@ -62,7 +72,14 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
             if let WriteResult::Failed(fault) = &result {
                 raised.note(fault.class);
             }
-            self.observer.step(self.group, &Step::Raise { rise, raise: &raise, result: &result });
+            self.observer.step(
+                self.group,
+                &Step::Raise {
+                    rise,
+                    raise: &raise,
+                    result: &result,
+                },
+            );
         }
         raised
     }
@@ -77,7 +94,12 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
                 Ok(new) => Some(self.transact(new).await),
                 Err(_) => None,
             };
-            let step = Step::NewShard { rise, shard, plan: planned.as_ref(), result: result.as_ref() };
+            let step = Step::NewShard {
+                rise,
+                shard,
+                plan: planned.as_ref(),
+                result: result.as_ref(),
+            };
             self.observer.step(self.group, &step);
             if let (Ok(new), Some(NewShardResult::Applied | NewShardResult::DryRun)) = (planned, result) {
                 creation.created(&new);
@@ -95,9 +117,9 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
         }
         match self.table.transact(&new.transaction).await {
             Ok(TransactionOutcome::Applied) => NewShardResult::Applied,
-            Ok(TransactionOutcome::LostRace { failed }) => {
-                NewShardResult::LostRace { exists: failed.first() == Some(&0) }
-            }
+            Ok(TransactionOutcome::LostRace { failed }) => NewShardResult::LostRace {
+                exists: failed.first() == Some(&0),
+            },
             Err(fault) => NewShardResult::Failed(fault),
         }
     }
@@ -108,12 +130,26 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
         let keys = [shard_zero(&self.group.key)];
         let read = match self.table.read(&keys, Consistency::Strong).await {
             Ok(items) => items.into_iter().next().flatten(),
-            Err(fault) => return self.observer.step(self.group, &Step::RepairUnread { rise, fault: &fault }),
+            Err(fault) => {
+                return self
+                    .observer
+                    .step(self.group, &Step::RepairUnread { rise, fault: &fault });
+            }
         };
-        let count = read.as_ref().and_then(|item| Bucket::from_item(item).ok()).map(|bucket| bucket.fields.shard_count());
+        let count = read
+            .as_ref()
+            .and_then(|item| Bucket::from_item(item).ok())
+            .map(|bucket| bucket.fields.shard_count());
         for raise in repairs(&self.group.key, created, rise.to, count.unwrap_or(ShardCount::ONE)) {
             let result = self.write(&raise.update).await;
-            self.observer.step(self.group, &Step::Repair { rise, raise: &raise, result: &result });
+            self.observer.step(
+                self.group,
+                &Step::Repair {
+                    rise,
+                    raise: &raise,
+                    result: &result,
+                },
+            );
         }
     }
 }
@@ -127,7 +163,11 @@ struct Raised {
 
 impl Raised {
     fn note(&mut self, class: FaultClass) {
-        let class = if class == FaultClass::Permanent { class } else { FaultClass::Retryable };
+        let class = if class == FaultClass::Permanent {
+            class
+        } else {
+            FaultClass::Retryable
+        };
         self.failed = self.failed.max(Some(class));
     }
 }

@@ -31,7 +31,11 @@ use crate::write::{Transaction, Update};
 struct Invalid;
 
 fn invalid(operation: &'static str) -> Fault {
-    Fault { operation, code: "ValidationException".to_owned(), class: FaultClass::Permanent }
+    Fault {
+        operation,
+        code: "ValidationException".to_owned(),
+        class: FaultClass::Permanent,
+    }
 }
 
 /// A table in memory, for one thread.
@@ -107,13 +111,23 @@ impl MemoryTable {
             Some(AttributeValue::N(ttl)) => parse_integer(ttl).is_some_and(|ttl| ttl < now),
             _ => false,
         };
-        let due: Vec<ItemKey> = state.items.iter().filter(|(_, item)| is_due(item)).map(|(key, _)| key.clone()).collect();
+        let due: Vec<ItemKey> = state
+            .items
+            .iter()
+            .filter(|(_, item)| is_due(item))
+            .map(|(key, _)| key.clone())
+            .collect();
         due.iter().filter_map(|key| state.remove(key, true)).count()
     }
 
     /// The stream records since last time, in order; none without a stream.
     pub fn take_records(&self) -> Vec<StreamRecord> {
-        self.state.borrow_mut().stream.as_mut().map(Stream::take).unwrap_or_default()
+        self.state
+            .borrow_mut()
+            .stream
+            .as_mut()
+            .map(Stream::take)
+            .unwrap_or_default()
     }
 
     /// [`Table::update`] without waiting.
@@ -126,7 +140,11 @@ impl MemoryTable {
         let mut state = self.state.borrow_mut();
         let item = state.items.get(&update.key);
         if !condition::hold(&update.conditions, item) {
-            let found = if update.return_item_on_failure { item.cloned() } else { None };
+            let found = if update.return_item_on_failure {
+                item.cloned()
+            } else {
+                None
+            };
             return Ok(UpdateOutcome::LostRace { found });
         }
         let changes = change::work_out(&update.actions, item).map_err(refused)?;
@@ -147,8 +165,16 @@ impl MemoryTable {
         let now = state.now;
         if let Some(known) = state.tokens.get(&transaction.token, now) {
             let code = "IdempotentParameterMismatchException".to_owned();
-            let mismatch = Fault { operation: OPERATION, code, class: FaultClass::Retryable };
-            return if known == transaction { Ok(TransactionOutcome::Applied) } else { Err(mismatch) };
+            let mismatch = Fault {
+                operation: OPERATION,
+                code,
+                class: FaultClass::Retryable,
+            };
+            return if known == transaction {
+                Ok(TransactionOutcome::Applied)
+            } else {
+                Err(mismatch)
+            };
         }
         let (mut effects, mut failed) = (Vec::new(), Vec::new());
         let mut impossible = false;
@@ -161,7 +187,11 @@ impl MemoryTable {
         }
         if impossible {
             let code = "ValidationError".to_owned();
-            return Err(Fault { operation: OPERATION, code, class: FaultClass::Permanent });
+            return Err(Fault {
+                operation: OPERATION,
+                code,
+                class: FaultClass::Permanent,
+            });
         }
         if !failed.is_empty() {
             return Ok(TransactionOutcome::LostRace { failed });
