@@ -9,6 +9,7 @@ mod group;
 mod observe;
 mod outcome;
 mod propagation;
+mod usage;
 mod windows;
 
 pub use budget::Budget;
@@ -26,6 +27,7 @@ use crate::record::{EventError, ReadRecord, read_event};
 use crate::table::Table;
 use crate::units::EpochMillis;
 use outcome::{Failures, Unfinished};
+use usage::WarnedNames;
 
 /// Works on batches against one table.
 pub struct Aggregator<T> {
@@ -60,15 +62,15 @@ impl<T: Table> Aggregator<T> {
         observer.batch(records.len());
         let changes = records.iter().filter_map(|read| readable_change(read, observer));
         let groups = group_changes(changes);
-        let failures = Failures::default();
+        let shared = Shared::default();
         let work = groups
             .iter()
-            .map(|group| self.work_on(group, now, budget, observer, &failures));
+            .map(|group| self.work_on(group, now, budget, observer, &shared));
         futures::stream::iter(work)
             .buffer_unordered(self.settings.max_in_flight)
             .collect::<()>()
             .await;
-        Ok(failures.into_outcome())
+        Ok(shared.failures.into_outcome())
     }
 
     /// One group, contained: neither a panic nor the deadline touches its neighbours.
@@ -78,7 +80,7 @@ impl<T: Table> Aggregator<T> {
         now: EpochMillis,
         budget: &Budget,
         observer: &impl Observer,
-        failures: &Failures,
+        shared: &Shared,
     ) {
         let unfinished = RefCell::new(Unfinished::of(group));
         let run = group::GroupRun {
@@ -87,6 +89,7 @@ impl<T: Table> Aggregator<T> {
             group,
             now,
             observer,
+            warned_names: &shared.warned_names,
             unfinished: &unfinished,
         };
         let contained = AssertUnwindSafe(budget.limit(run.run())).catch_unwind().await;
@@ -99,8 +102,15 @@ impl<T: Table> Aggregator<T> {
                 return;
             }
         }
-        failures.add(unfinished.into_inner());
+        shared.failures.add(unfinished.into_inner());
     }
+}
+
+/// What a batch's groups have in common.
+#[derive(Default)]
+struct Shared {
+    failures: Failures,
+    warned_names: WarnedNames,
 }
 
 /// A record as a bucket change; everything else is shown to the observer with its reason.

@@ -16,6 +16,22 @@ use variable::{flag, number_between};
 /// Most calls in flight that make sense: each needs a connection of its own.
 const MOST_IN_FLIGHT: usize = 256;
 
+mod usage;
+
+pub use crate::plan::usage::UsageSettings;
+
+/// A variable whose value is not allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable} is {value:?}; allowed is {allowed}")]
+pub struct ConfigError {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value as given.
+    pub value: String,
+    /// What is allowed, as an operator reads it.
+    pub allowed: &'static str,
+}
+
 /// What the aggregator does and how much at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -29,6 +45,8 @@ pub struct Settings {
     pub enable_refill: bool,
     /// R8 to R11.
     pub enable_propagation: bool,
+    /// How usage is counted.
+    pub usage: UsageSettings,
 }
 
 impl Default for Settings {
@@ -39,6 +57,7 @@ impl Default for Settings {
             enable_usage: true,
             enable_refill: true,
             enable_propagation: true,
+            usage: UsageSettings::default(),
         }
     }
 }

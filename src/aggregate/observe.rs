@@ -3,6 +3,7 @@
 use crate::plan::doubling::DoublingDecision;
 use crate::plan::propagation::{CreationRefusal, NewShard, Raise, Rise, ShardRefusal};
 use crate::plan::refill::RefillPlan;
+use crate::plan::usage::{LeftOut, Snapshot, SnapshotWrite, Uncounted};
 use crate::plan::windows::{WindowPlan, WindowWrite};
 use crate::plan::{Group, SkippedRecord};
 use crate::record::{ReadRecord, RecordError};
@@ -32,6 +33,27 @@ pub enum SkippedInput {
 /// One decision and its result.
 #[derive(Clone, Debug)]
 pub enum Step<'s> {
+    /// R12 on one snapshot.
+    Usage {
+        /// The snapshot.
+        snapshot: &'s Snapshot<'s, 's>,
+        /// What was to be added; `None` where everything was counted before.
+        write: Option<&'s SnapshotWrite<'s>>,
+        /// What had been counted before.
+        left_out: LeftOut,
+        /// Writes sent, failed ones included.
+        calls: u32,
+        /// What came of the last write: a lost race means that every attempt lost one. `None` where nothing was left
+        /// to be written.
+        result: Option<&'s WriteResult>,
+    },
+    /// R12 does not count a record's consumption.
+    UsageUncounted(&'s Uncounted<'s>),
+    /// R12 does not count a limit whose name the snapshot uses itself. Shown once per batch and name.
+    UsageReservedName {
+        /// The limit.
+        limit: &'s str,
+    },
     /// R2 to R6 on one shard.
     Refill {
         /// The shard.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use limiter_aggregator::aggregate::{Aggregator, Budget};
 use limiter_aggregator::clock;
-use limiter_aggregator::config::Settings;
+use limiter_aggregator::config::{Settings, UsageSettings};
 use limiter_aggregator::item::Item;
 use limiter_aggregator::units::EpochMillis;
 
@@ -57,7 +57,7 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
     }
     let mut run = Run {
         arguments,
-        settings: settings(),
+        settings: settings()?,
         names: Names::new(arguments.show_ids),
         totals: Totals::default(),
     };
@@ -86,8 +86,14 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
 }
 
 /// What the Lambda reads from its environment, as far as it concerns decisions.
-fn settings() -> Settings {
-    Settings::default()
+fn settings() -> Result<Settings, Failure> {
+    #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
+    let lookup = |name: &str| std::env::var(name).ok();
+    let usage = UsageSettings::from_lookup(lookup).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Settings {
+        usage,
+        ..Settings::default()
+    })
 }
 
 struct Run<'a> {
