@@ -20,3 +20,6 @@ pub use settings::UsageSettings;
 pub use snapshot::{LeftOut, LimitTotal, Snapshot, SnapshotPlan, SnapshotWrite};
 pub use tally::{RecordUsage, Tally, Uncounted, UncountedReason};
 pub use window::{Window, WindowKind, Windows};
+
+#[cfg(test)]
+mod tests;

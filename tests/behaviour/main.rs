@@ -10,4 +10,5 @@ mod replay_cli;
 mod support;
 mod table_arms;
 mod table_wire;
+mod usage;
 mod wire_proxy;
