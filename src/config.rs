@@ -6,31 +6,18 @@
 //! what is allowed, except for the one value that is a secret.
 
 mod function;
+mod usage;
 mod variable;
 
 pub use function::FunctionSettings;
 pub use variable::{ConfigError, Lookup};
 
+pub use crate::plan::usage::UsageSettings;
+
 use variable::{flag, number_between};
 
 /// Most calls in flight that make sense: each needs a connection of its own.
 const MOST_IN_FLIGHT: usize = 256;
-
-mod usage;
-
-pub use crate::plan::usage::UsageSettings;
-
-/// A variable whose value is not allowed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} is {value:?}; allowed is {allowed}")]
-pub struct ConfigError {
-    /// The variable.
-    pub variable: &'static str,
-    /// Its value as given.
-    pub value: String,
-    /// What is allowed, as an operator reads it.
-    pub allowed: &'static str,
-}
 
 /// What the aggregator does and how much at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +63,7 @@ impl Settings {
             enable_usage: flag(lookup, "ENABLE_USAGE", default.enable_usage)?,
             enable_refill: flag(lookup, "ENABLE_REFILL", default.enable_refill)?,
             enable_propagation: flag(lookup, "ENABLE_PROPAGATION", default.enable_propagation)?,
+            usage: UsageSettings::from_lookup(lookup)?,
         })
     }
 }

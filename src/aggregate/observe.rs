@@ -77,7 +77,8 @@ pub enum Step<'s> {
         /// The rise.
         rise: Rise,
     },
-    /// R8 could not read the siblings, for a reason that may pass: nothing was raised or created.
+    /// R8 could not read the siblings. Where the reason may pass, nothing is raised or created; otherwise every shard
+    /// is raised without a look at it.
     RiseUnread {
         /// The rise.
         rise: Rise,

@@ -6,6 +6,7 @@ use limiter_aggregator::config::FunctionSettings;
 use limiter_aggregator::lambda;
 
 fn main() -> ExitCode {
+    #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
     let environment = |variable: &str| std::env::var_os(variable);
     if lambda::init_logging(&environment).is_err() {
         // Nobody else in this process sets one up.
