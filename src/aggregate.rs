@@ -61,8 +61,12 @@ impl<T: Table> Aggregator<T> {
     ) -> Result<BatchOutcome, EventError> {
         let records = read_event(event)?;
         observer.batch(records.len());
+        for read in records.iter().filter(|read| read.has_other_view()) {
+            observer.other_view(read);
+        }
         let changes = records.iter().filter_map(|read| readable_change(read, observer));
         let groups = group_changes(changes);
+        observer.groups(groups.len());
         let shared = Shared::default();
         let work = groups
             .iter()

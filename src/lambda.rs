@@ -25,5 +25,10 @@ pub async fn start(settings: FunctionSettings) -> Function<DynamoDbTable> {
     let base = aws_config::defaults(BehaviorVersion::latest()).load().await;
     let client = Client::from_conf(client_config(&base, None).build());
     let table = DynamoDbTable::new(client, &settings.table_name);
-    Function::new(table, settings)
+    if let Some(warning) = settings.aggregator.usage.warning() {
+        tracing::warn!("{warning}");
+    }
+    let function = Function::new(table, settings);
+    function.warm_up().await;
+    function
 }

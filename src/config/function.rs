@@ -1,14 +1,15 @@
 //! What only the Lambda needs to know, beside what the aggregator does.
 
-use super::variable::{ConfigError, Lookup, optional_text, text};
 use super::Settings;
+use super::variable::{ConfigError, Lookup, optional_text, text};
+use crate::report::MetricsTarget;
 
 const DEFAULT_NAMESPACE: &str = "LimiterAggregator";
 const LONGEST_NAMESPACE: usize = 255;
 const TABLE_NAME_ALLOWED: &str = "a table's name: 3 to 255 of the characters a-z A-Z 0-9 _ . -";
 const NAMESPACE_ALLOWED: &str = "1 to 255 of the characters a-z A-Z 0-9 . - _ / #, not beginning with AWS/";
 
-/// Variables that Lambda sets and its runtime client cannot do without.
+/// Variables that Lambda sets and its runtime client panics without.
 const SET_BY_LAMBDA: [&str; 4] = [
     "AWS_LAMBDA_RUNTIME_API",
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -21,8 +22,8 @@ const SET_BY_LAMBDA: [&str; 4] = [
 pub struct FunctionSettings {
     /// `TABLE_NAME`.
     pub table_name: String,
-    /// `METRICS_NAMESPACE`.
-    pub metrics_namespace: String,
+    /// `METRICS_NAMESPACE`, and the function's name as Lambda gives it.
+    pub metrics: MetricsTarget,
     /// `LOG_HASH_KEY`: makes the short hashes of one deployment comparable across processes.
     pub log_hash_key: Option<HashKey>,
     /// What the aggregator does.
@@ -52,19 +53,29 @@ impl FunctionSettings {
     /// # Errors
     /// [`ConfigError`] for the first variable that is missing or holds something else than what is allowed.
     pub fn from_lookup(lookup: &impl Lookup) -> Result<Self, ConfigError> {
-        let settings = Self {
-            table_name: table_name(lookup)?,
-            metrics_namespace: metrics_namespace(lookup)?,
-            log_hash_key: hash_key(lookup)?,
-            aggregator: Settings::from_lookup(lookup)?,
-        };
+        let table_name = table_name(lookup)?;
+        let namespace = metrics_namespace(lookup)?;
+        let log_hash_key = hash_key(lookup)?;
+        let aggregator = Settings::from_lookup(lookup)?;
         for variable in SET_BY_LAMBDA {
-            if lookup(variable).is_none() {
-                return Err(ConfigError::missing(variable, "set by Lambda, which alone starts this program"));
-            }
+            set_by_lambda(lookup, variable)?;
         }
-        Ok(settings)
+        let function_name = set_by_lambda(lookup, "AWS_LAMBDA_FUNCTION_NAME")?;
+        Ok(Self {
+            table_name,
+            metrics: MetricsTarget {
+                namespace,
+                function_name,
+            },
+            log_hash_key,
+            aggregator,
+        })
     }
+}
+
+fn set_by_lambda(lookup: &impl Lookup, variable: &'static str) -> Result<String, ConfigError> {
+    let missing = || ConfigError::missing(variable, "set by Lambda, which alone starts this program");
+    text(lookup, variable)?.ok_or_else(missing)
 }
 
 fn table_name(lookup: &impl Lookup) -> Result<String, ConfigError> {
@@ -120,7 +131,7 @@ mod tests {
     fn a_table_name_is_all_that_must_be_set() {
         let settings = read(&[("TABLE_NAME", "rate_limits")]).unwrap();
         assert_eq!(settings.table_name, "rate_limits");
-        assert_eq!(settings.metrics_namespace, DEFAULT_NAMESPACE);
+        assert_eq!(settings.metrics.namespace, DEFAULT_NAMESPACE);
         assert_eq!((settings.log_hash_key, settings.aggregator), (None, Settings::default()));
         let error = read(&[]).unwrap_err().to_string();
         assert!(error.starts_with("TABLE_NAME is not set; it must be a table's name"), "{error}");
@@ -143,7 +154,7 @@ mod tests {
     #[test]
     fn an_empty_optional_text_says_nothing() {
         let settings = read(&[("TABLE_NAME", "rate_limits"), ("METRICS_NAMESPACE", ""), ("LOG_HASH_KEY", "")]).unwrap();
-        assert_eq!((settings.metrics_namespace.as_str(), settings.log_hash_key), (DEFAULT_NAMESPACE, None));
+        assert_eq!((settings.metrics.namespace.as_str(), settings.log_hash_key), (DEFAULT_NAMESPACE, None));
     }
 
     #[test]

@@ -49,5 +49,8 @@ async fn answer<T: Table>(
     let deadline = EpochMillis(i64::try_from(context.deadline).unwrap_or(i64::MAX));
     // At the highest level, so that no log level takes the request's id off the lines that are left.
     let span = tracing::error_span!("invocation", requestId = context.request_id);
-    function.invoke(payload.get(), deadline).instrument(span).await
+    function
+        .invoke(payload.get(), deadline, &context.request_id)
+        .instrument(span)
+        .await
 }
