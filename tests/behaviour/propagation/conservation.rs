@@ -14,11 +14,11 @@ const CAPACITY: i64 = 1_024_000;
 const ODD: i64 = 1_003_999;
 
 fn calendar(shard: u32, count: u32, balance: i64, capacity: i64) -> Shard {
-    Shard::new(shard, count).calendar("day", capacity, balance, count).wcu()
+    Shard::new(shard, count).calendar("day", capacity, balance, count)
 }
 
 fn session(shard: u32, count: u32, balance: i64, capacity: i64) -> Shard {
-    Shard::new(shard, count).session("day", capacity, balance, count, NOW - 3_600_000).wcu()
+    Shard::new(shard, count).session("day", capacity, balance, count, NOW - 3_600_000)
 }
 
 #[test]
@@ -106,7 +106,7 @@ impl Walk {
 #[test]
 fn the_books_balance_at_every_step_of_every_walk() {
     let mut most = 0;
-    for seed in 0..200 {
+    for seed in 0..120 {
         let mut walk = Walk::new(seed, CAPACITY, if seed % 2 == 0 { calendar } else { session });
         for step in 0..80 {
             walk.step();
@@ -120,7 +120,7 @@ fn the_books_balance_at_every_step_of_every_walk() {
 
 #[test]
 fn what_does_not_divide_is_lost_never_made() {
-    for seed in 1000..1100 {
+    for seed in 1000..1040 {
         let mut walk = Walk::new(seed, ODD, if seed % 2 == 0 { calendar } else { session });
         for step in 0..80 {
             walk.step();

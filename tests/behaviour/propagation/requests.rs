@@ -129,10 +129,8 @@ async fn a_second_delivery_of_the_same_plan_sends_the_same_request_up_to_the_ord
         wire.proxy.bodies("TransactWriteItems").iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
     assert_eq!(values.len(), 8);
     assert_eq!((&values[0], &values[3]), (&values[6], &values[7]));
-    // The plan after that finds other balances: new tokens.
-    wire.deliver(&event).await;
     let tokens: BTreeSet<String> = wire.proxy.bodies("TransactWriteItems").iter().map(|body| token(body)).collect();
-    assert_eq!(tokens.len(), 4);
+    assert_eq!(tokens.len(), 2, "one for each shard, whatever became of the first requests");
 }
 
 #[tokio::test]

@@ -22,8 +22,8 @@ fn pair(grant: u32) -> MemoryTable {
 }
 
 /// Runs an event on two aggregators; `turn` says which one's next call takes effect, while both have any left, and
-/// may do something in between. Gives how many calls were made.
-fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usize) -> usize) -> usize {
+/// may do something in between.
+fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usize) -> usize) {
     let notes = Notes::default();
     let aggregators = [0, 1].map(|_| Aggregator::new(Yielding(table), Settings::default()));
     let budget = Budget::unlimited();
@@ -45,7 +45,6 @@ fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usiz
         steps += 1;
     }
     assert!(!notes.any("panicked"));
-    steps
 }
 
 /// Every order of `left` turns of the one and `right` of the other, each as a list of turns.
@@ -66,13 +65,18 @@ fn every_order_of_two_deliveries_of_one_doubling_ends_the_same() {
         let table = pair(grant);
         double(&table);
         // The first poll only reaches the first call.
-        let polls = interleaved(&table, [&event, &event], |_| 0) / 2;
+        let mut polls = 0;
+        interleaved(&table, [&event, &event], |_| {
+            polls += 1;
+            0
+        });
         let orders = orders(polls, polls);
-        assert!((200..5000).contains(&orders.len()), "{} orders", orders.len());
+        assert!((50..5000).contains(&orders.len()), "{} orders", orders.len());
         for order in orders {
             let table = pair(grant);
             let same = double(&table);
-            interleaved(&table, [&same, &same], |step| order[step]);
+            // Who loses a race may have more or fewer calls to make: what is beyond the list alternates.
+            interleaved(&table, [&same, &same], |step| order.get(step).copied().unwrap_or(step % 2));
             let ledger = ledger(&table, "day", CAPACITY);
             assert_eq!(ledger.total(), CAPACITY.into(), "{order:?}: {ledger:?}");
             if existing(&table) == existing(&alone) {
@@ -108,6 +112,7 @@ fn two_aggregators_on_two_rises_while_clients_spend_conserve_the_quota() {
         let ledger = ledger(&table, "day", CAPACITY);
         assert_eq!(ledger.total(), CAPACITY.into(), "seed {seed}: {ledger:?}");
         contended += usize::from(table.get(&super::scene::key(2)).is_some() && table.get(&super::scene::key(7)).is_some());
+        write(&table, 0, vec![set("shard_count", 8)]);
         handle(&table, &second);
         for shard in existing(&table) {
             assert_eq!(stored(&table, shard, "shard_count"), Some(8), "seed {seed}: shard {shard}");
