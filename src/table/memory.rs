@@ -112,7 +112,9 @@ impl MemoryTable {
         let mut state = self.state.borrow_mut();
         let now = i128::from(state.now.0.div_euclid(1000));
         let is_due = |item: &Item| match item.get("ttl") {
-            Some(AttributeValue::N(ttl)) => parse_integer(ttl).is_some_and(|ttl| (now - TTL_REACH_SECONDS..now).contains(&ttl)),
+            Some(AttributeValue::N(ttl)) => {
+                parse_integer(ttl).is_some_and(|ttl| (now - TTL_REACH_SECONDS..now).contains(&ttl))
+            }
             _ => false,
         };
         let due: Vec<ItemKey> = state
