@@ -11,9 +11,9 @@ mod rng;
 mod story;
 
 use delivery::{Way, deliver};
-use oracle::expected;
-use rng::Rng;
-use story::Story;
+pub use oracle::{Counters, counted, expected};
+pub use rng::Rng;
+pub use story::Story;
 
 const HISTORIES: u64 = 10_000;
 
