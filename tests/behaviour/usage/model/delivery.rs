@@ -21,7 +21,7 @@ use super::story::{Story, StreamShard};
 
 const NOW: EpochMillis = EpochMillis(1_796_200_000_000);
 /// Deliveries after which nothing goes wrong any more, so that a history ends.
-const HOSTILE_STEPS: usize = 15;
+const HOSTILE_STEPS: usize = 12;
 /// Deliveries that no history needs.
 const TOO_MANY_STEPS: usize = 400;
 
