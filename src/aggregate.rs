@@ -6,6 +6,7 @@
 
 mod budget;
 mod group;
+mod ledger;
 mod observe;
 mod outcome;
 mod propagation;
@@ -14,9 +15,8 @@ mod windows;
 
 pub use budget::Budget;
 pub use observe::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
-pub use outcome::BatchOutcome;
+pub use outcome::{BatchOutcome, Ending};
 
-use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 
 use futures::{FutureExt, StreamExt};
@@ -26,7 +26,8 @@ use crate::plan::{BucketChange, Group, group_changes};
 use crate::record::{EventError, ReadRecord, read_event};
 use crate::table::Table;
 use crate::units::EpochMillis;
-use outcome::{Failures, Unfinished};
+use ledger::Ledger;
+use outcome::Failures;
 use usage::WarnedNames;
 
 /// Works on batches against one table.
@@ -60,8 +61,12 @@ impl<T: Table> Aggregator<T> {
     ) -> Result<BatchOutcome, EventError> {
         let records = read_event(event)?;
         observer.batch(records.len());
+        for read in records.iter().filter(|read| read.has_other_view()) {
+            observer.other_view(read);
+        }
         let changes = records.iter().filter_map(|read| readable_change(read, observer));
         let groups = group_changes(changes);
+        observer.groups(groups.len());
         let shared = Shared::default();
         let work = groups
             .iter()
@@ -82,27 +87,30 @@ impl<T: Table> Aggregator<T> {
         observer: &impl Observer,
         shared: &Shared,
     ) {
-        let unfinished = RefCell::new(Unfinished::of(group));
+        let ledger = Ledger::default();
         let run = group::GroupRun {
             table: &self.table,
             settings: &self.settings,
             group,
             now,
+            budget,
             observer,
             warned_names: &shared.warned_names,
-            unfinished: &unfinished,
+            ledger: &ledger,
         };
-        let contained = AssertUnwindSafe(budget.limit(run.run())).catch_unwind().await;
-        match contained {
-            Ok(Some(())) => {}
-            Ok(None) => observer.step(group, &Step::CutShort),
+        let owed = match AssertUnwindSafe(run.run()).catch_unwind().await {
+            Ok(true) => ledger.owed(),
+            Ok(false) => {
+                observer.step(group, &Step::CutShort);
+                ledger.owed()
+            }
             Err(_panic) => {
                 // The payload may hold anything, an entity id included: it is dropped unseen.
                 observer.step(group, &Step::Panicked);
-                return;
+                ledger.owed_despite_panic()
             }
-        }
-        shared.failures.add(unfinished.into_inner());
+        };
+        shared.failures.add(owed);
     }
 }
 

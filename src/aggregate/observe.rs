@@ -15,6 +15,10 @@ use crate::units::ShardId;
 pub trait Observer {
     /// A batch of so many records begins.
     fn batch(&self, records: usize);
+    /// The batch's changes fall into so many groups.
+    fn groups(&self, _groups: usize) {}
+    /// A record comes from a stream whose view type is not NEW_AND_OLD_IMAGES. It is worked on as far as its images go.
+    fn other_view(&self, _read: &ReadRecord<'_>) {}
     /// A record changes no bucket.
     fn skipped(&self, read: &ReadRecord<'_>, reason: &SkippedInput);
     /// A decision was made in a group, and carried out as far as it could be.
@@ -77,7 +81,8 @@ pub enum Step<'s> {
         /// The rise.
         rise: Rise,
     },
-    /// R8 could not read the siblings, for a reason that may pass: nothing was raised or created.
+    /// R8 could not read the siblings. Where the reason may pass, nothing is raised or created; otherwise every shard
+    /// is raised without a look at it.
     RiseUnread {
         /// The rise.
         rise: Rise,

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::group::GroupRun;
 use super::observe::{Observer, Step, WriteResult};
-use super::outcome::Unfinished;
+use super::outcome::{Ending, Unfinished};
 use crate::plan::usage::{Guards, LeftOut, Snapshot, SnapshotPlan, SnapshotWrite, Tally};
-use crate::table::{FaultClass, Table, UpdateOutcome};
+use crate::table::{Table, UpdateOutcome};
 
 /// Writes of one snapshot in one batch, at most. With one consumer the second succeeds: only a second consumer, or an
 /// item that expires between two writes, makes more of them.
@@ -35,35 +35,26 @@ struct Outcome<'i> {
 }
 
 impl Outcome<'_> {
-    /// Whether a later delivery may succeed. A permanent fault is counted instead: the same write would fail again.
-    fn is_owed(&self) -> bool {
+    fn ending(&self) -> Ending {
         match &self.result {
-            None | Some(WriteResult::Applied | WriteResult::DryRun) => false,
-            Some(WriteResult::LostRace) => true,
-            Some(WriteResult::Failed(fault)) => fault.class != FaultClass::Permanent,
+            None => Ending::Skipped,
+            // Every attempt lost one: the records are not counted yet, unlike where somebody else's write stands for
+            // one's own.
+            Some(WriteResult::LostRace) => Ending::Retryable,
+            Some(result) => Ending::of_write(result),
         }
     }
 }
 
 impl<T: Table, O: Observer> GroupRun<'_, T, O> {
-    /// Writes the snapshots of the group's records and answers what must be delivered again. Meanwhile `unfinished`
-    /// says what is owed if the work ends here: the snapshots that failed or are still to come, and `later`, which is
-    /// what the rules after this one owe.
-    pub(super) async fn count_usage(&self, later: &Unfinished) -> Unfinished {
-        let tally = Tally::of(self.group, &self.settings.usage);
-        self.show_uncounted(&tally);
-        let snapshots = tally.snapshots(self.group.key, &self.settings.usage, self.now);
-        let mut failed = Unfinished::Nothing;
-        for (snapshot, owed) in snapshots.iter().zip(owed_from_each(&snapshots)) {
-            let ahead = owed.earliest(later.clone());
-            self.unfinished.replace(failed.clone().earliest(ahead));
-            let outcome = self.write_snapshot(snapshot).await;
-            if let (true, Some(write)) = (outcome.is_owed(), &outcome.write) {
-                failed = failed.earliest(Unfinished::record(Some(write.lowest)));
-            }
-            self.show(snapshot, &outcome);
+    /// Writes one snapshot and answers what must be delivered again.
+    pub(super) async fn count_usage(&self, snapshot: &Snapshot<'_, '_>) -> Unfinished {
+        let outcome = self.write_snapshot(snapshot).await;
+        self.show(snapshot, &outcome);
+        match &outcome.write {
+            Some(write) => Unfinished::after(outcome.ending(), Some(write.lowest)),
+            None => Unfinished::Nothing,
         }
-        failed
     }
 
     async fn write_snapshot<'i>(&self, snapshot: &Snapshot<'_, 'i>) -> Outcome<'i> {
@@ -106,7 +97,8 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
         self.observer.step(self.group, &step);
     }
 
-    fn show_uncounted(&self, tally: &Tally<'_>) {
+    /// Says what no snapshot counts, and why.
+    pub(super) fn show_uncounted(&self, tally: &Tally<'_>) {
         for record in &tally.uncounted {
             self.observer.step(self.group, &Step::UsageUncounted(record));
         }
@@ -118,16 +110,8 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
     }
 }
 
-/// For each snapshot what is owed as long as neither it nor the ones after it are written.
-fn owed_from_each(snapshots: &[Snapshot<'_, '_>]) -> Vec<Unfinished> {
-    let lowest = snapshots.iter().rev().map(Snapshot::lowest);
-    let mut from_each: Vec<Unfinished> = lowest
-        .scan(Unfinished::Nothing, |owed, lowest| {
-            let this = lowest.map_or(Unfinished::Nothing, |lowest| Unfinished::record(Some(lowest)));
-            *owed = owed.clone().earliest(this);
-            Some(owed.clone())
-        })
-        .collect();
-    from_each.reverse();
-    from_each
+/// What is owed as long as a snapshot is not written.
+pub(super) fn owed_for(snapshot: &Snapshot<'_, '_>) -> Unfinished {
+    let lowest = snapshot.lowest();
+    lowest.map_or(Unfinished::Nothing, |lowest| Unfinished::record(Some(lowest)))
 }

@@ -1,6 +1,6 @@
 //! How usage is counted: which windows, for how long, and from when on (R12).
 
-use super::ConfigError;
+use super::variable::{ConfigError, Lookup, number_between, optional_text, text};
 use crate::plan::usage::{UsageSettings, WindowKind, Windows};
 use crate::units::EpochMillis;
 
@@ -16,32 +16,25 @@ const LONGEST_MONTH_DAYS: u32 = 31;
 const FIRST_TAKEOVER: i64 = 100_000_000_000;
 
 impl UsageSettings {
-    /// Reads the settings from variables, of which `lookup` gives the value or `None` where one is not set.
+    /// What the environment says.
     ///
     /// # Errors
     /// The first variable whose value is not allowed.
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+    pub fn from_lookup(lookup: &impl Lookup) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
-        if let Some(value) = lookup(SNAPSHOT_WINDOWS) {
-            settings.windows = parse_windows(&value).ok_or(ConfigError {
-                variable: SNAPSHOT_WINDOWS,
-                value,
-                allowed: "a comma-separated list of hourly, daily and monthly, each at most once and at least one of them",
+        if let Some(value) = text(lookup, SNAPSHOT_WINDOWS)? {
+            settings.windows = parse_windows(&value).ok_or_else(|| {
+                let allowed = "a comma-separated list of hourly, daily and monthly, each at most once and at least one";
+                ConfigError::value(SNAPSHOT_WINDOWS, &value, allowed)
             })?;
         }
-        if let Some(value) = lookup(SNAPSHOT_TTL_DAYS) {
-            settings.ttl_days = parse_ttl_days(&value).ok_or(ConfigError {
-                variable: SNAPSHOT_TTL_DAYS,
-                value,
-                allowed: "a whole number of days from 1 to 36500",
-            })?;
+        if let Some(days) = number_between(lookup, SNAPSHOT_TTL_DAYS, 1, MOST_TTL_DAYS)? {
+            settings.ttl_days = days;
         }
-        // Templates pass an optional parameter that was not given as an empty text.
-        if let Some(value) = lookup(USAGE_NOT_BEFORE).filter(|value| !value.trim().is_empty()) {
-            let takeover = parse_takeover(&value).ok_or(ConfigError {
-                variable: USAGE_NOT_BEFORE,
-                value,
-                allowed: "an instant in epoch milliseconds, or nothing",
+        if let Some(value) = optional_text(lookup, USAGE_NOT_BEFORE)? {
+            let takeover = parse_takeover(&value).ok_or_else(|| {
+                let allowed = "an instant in epoch milliseconds, or nothing";
+                ConfigError::value(USAGE_NOT_BEFORE, &value, allowed)
             })?;
             settings.not_before = Some(takeover);
         }
@@ -72,20 +65,12 @@ fn parse_windows(value: &str) -> Option<Windows> {
     Some(Windows::of(kinds))
 }
 
-fn parse_ttl_days(value: &str) -> Option<u32> {
-    digits(value)?
-        .parse()
-        .ok()
-        .filter(|days| (1..=MOST_TTL_DAYS).contains(days))
-}
-
 fn parse_takeover(value: &str) -> Option<EpochMillis> {
     let millis = digits(value)?.parse().ok()?;
     (millis >= FIRST_TAKEOVER).then_some(EpochMillis(millis))
 }
 
 fn digits(value: &str) -> Option<&str> {
-    let value = value.trim();
     value.bytes().all(|byte| byte.is_ascii_digit()).then_some(value)
 }
 
@@ -94,12 +79,12 @@ mod tests {
     use super::*;
 
     fn read(variable: &str, value: &str) -> Result<UsageSettings, ConfigError> {
-        UsageSettings::from_lookup(|name| (name == variable).then(|| value.to_owned()))
+        UsageSettings::from_lookup(&|name: &str| (name == variable).then(|| value.into()))
     }
 
     #[test]
     fn what_is_not_set_has_its_default() {
-        let settings = UsageSettings::from_lookup(|_| None).unwrap();
+        let settings = UsageSettings::from_lookup(&|_: &str| None).unwrap();
         assert_eq!(settings, UsageSettings::default());
         assert_eq!(settings.windows.kinds(), [WindowKind::Hourly, WindowKind::Daily]);
         assert_eq!((settings.ttl_days, settings.not_before), (90, None));

@@ -4,7 +4,9 @@
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
+mod propagation;
 mod pure_planning;
+mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;
 mod table_arms;

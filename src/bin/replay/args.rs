@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use limiter_aggregator::units::EpochMillis;
 
 use crate::failure;
@@ -73,7 +73,7 @@ pub struct ReplayArguments {
 
 /// Arguments of `replay schedule`.
 #[derive(Debug, Args)]
-#[group(id = "schedules", required = true, multiple = true, args = ["sched", "rsched"])]
+#[command(group = ArgGroup::new("schedules").args(["sched", "rsched"]).required(true).multiple(true))]
 pub struct ScheduleArguments {
     /// A parameter schedule, as stored
     #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]

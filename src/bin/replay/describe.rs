@@ -101,7 +101,7 @@ impl Decision {
             Some(WriteResult::Applied) => (Verdict::Written, why),
             Some(WriteResult::LostRace) => (
                 Verdict::Dropped,
-                format!("{why}; but somebody else changed the shard first"),
+                format!("{why}; but the shard is no longer as the records show it"),
             ),
             Some(WriteResult::DryRun) | None => (Verdict::DryRun, why),
             Some(WriteResult::Failed(fault)) => (Verdict::Failed, format!("{why}; but {}", fault_words(fault))),
@@ -159,7 +159,7 @@ pub fn left_out(reason: &SkippedInput) -> String {
     match reason {
         SkippedInput::Unreadable(error) => format!("unreadable: {error}"),
         SkippedInput::Record(SkippedRecord::NotABucket) => "not about a bucket".to_owned(),
-        SkippedInput::Record(SkippedRecord::Removed) => "a bucket was removed".to_owned(),
+        SkippedInput::Record(SkippedRecord::Removed) => "an item was removed".to_owned(),
         SkippedInput::Record(SkippedRecord::NoEntity) => "the bucket names no entity".to_owned(),
         SkippedInput::Record(SkippedRecord::MissingImage) => {
             "the item's old or new image is missing: the stream's view type must be NEW_AND_OLD_IMAGES".to_owned()

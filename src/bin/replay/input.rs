@@ -37,6 +37,11 @@ pub struct Input {
 }
 
 impl Input {
+    /// Where the neighbour file is, if there is one.
+    pub fn sidecar_path(&self) -> PathBuf {
+        sidecar_path(&self.path)
+    }
+
     /// The instant that the neighbour file names.
     pub fn now(&self) -> Option<EpochMillis> {
         self.sidecar.now_ms.map(EpochMillis)
@@ -100,9 +105,14 @@ fn read_event_file(path: PathBuf) -> Result<Input, Failure> {
     Ok(Input { path, batches, sidecar })
 }
 
+/// `NAME.table.json` beside `NAME.json`.
+fn sidecar_path(event: &Path) -> PathBuf {
+    event.with_extension("table.json")
+}
+
 fn read_sidecar(event: &Path) -> Result<Sidecar, Failure> {
-    let path = event.with_extension("table.json");
-    if path == event || !path.is_file() {
+    let path = sidecar_path(event);
+    if !path.is_file() {
         return Ok(Sidecar::default());
     }
     let text = read_text(&path)?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use limiter_aggregator::aggregate::{Aggregator, Budget};
 use limiter_aggregator::clock;
-use limiter_aggregator::config::{Settings, UsageSettings};
+use limiter_aggregator::config::Settings;
 use limiter_aggregator::item::Item;
 use limiter_aggregator::units::EpochMillis;
 
@@ -68,7 +68,7 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
             (Some(items), Some(path)) => place.put(items, path).await?,
             // A real table holds what it holds, unless somebody says otherwise.
             _ if target.is_real() => {}
-            _ => place.put(&input.sidecar.items, &input.path).await?,
+            _ => place.put(&input.sidecar.items, &input.sidecar_path()).await?,
         }
         run.replay_one(input, &place, output).await?;
         if let Some(path) = &arguments.dump {
@@ -88,12 +88,8 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
 /// What the Lambda reads from its environment, as far as it concerns decisions.
 fn settings() -> Result<Settings, Failure> {
     #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
-    let lookup = |name: &str| std::env::var(name).ok();
-    let usage = UsageSettings::from_lookup(lookup).map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Settings {
-        usage,
-        ..Settings::default()
-    })
+    let environment = |variable: &str| std::env::var_os(variable);
+    Settings::from_lookup(&environment).map_err(|error| Failure::new(error.to_string()))
 }
 
 struct Run<'a> {

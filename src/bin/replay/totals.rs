@@ -54,7 +54,7 @@ impl Totals {
             parts.push(format!("{rule}: {}", each.collect::<Vec<_>>().join(", ")));
         }
         parts.push(match self.failed_batches {
-            0 => "all complete".to_owned(),
+            0 => "nothing to be delivered again".to_owned(),
             failed => format!("{} to be delivered again", counted(failed, "event")),
         });
         parts.join("; ")

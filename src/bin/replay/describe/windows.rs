@@ -3,12 +3,13 @@
 use limiter_aggregator::aggregate::WriteResult;
 use limiter_aggregator::plan::windows::{Opening, WindowPlan, WindowWrite};
 use limiter_aggregator::table::Fault;
+use limiter_aggregator::units::ShardCount;
 
 use super::{Decision, write as words};
 use crate::instant;
 use crate::names::printable;
 
-const RULE: &str = "window";
+const RULE: &str = "window copy";
 
 fn opening(opening: &Opening<'_>) -> String {
     format!(
@@ -31,7 +32,8 @@ pub(super) fn unread(plan: &WindowPlan<'_>, fault: &Fault) -> Decision {
 pub(super) fn read(plan: &WindowPlan<'_>, lagging: usize) -> Decision {
     let opened = openings(plan);
     let why = match (plan.reads.len(), lagging) {
-        (0, _) => format!("{opened}, and every other shard was seen to know it"),
+        (0, _) if plan.count == ShardCount::ONE => format!("{opened}, and there is no other shard"),
+        (0, _) => format!("{opened}, and the batch shows every other shard at it"),
         (_, 0) => format!("{opened}, and no other shard lags"),
         (_, 1) => format!("{opened}; 1 write follows"),
         (_, lagging) => format!("{opened}; {lagging} writes follow"),

@@ -142,7 +142,7 @@ fn value_words(attribute: &str, value: &AttributeValue) -> String {
         AttributeValue::N(digits) => number_words(unit_of(attribute), digits),
         AttributeValue::S(text) if is_schedule(attribute) => format!("{:?}", printable(text)),
         AttributeValue::Bool(flag) => flag.to_string(),
-        _ => "as it was".to_owned(),
+        _ => "what was read".to_owned(),
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
             RECORD.to_owned(),
             format!("\n {RECORD}\n"),
         ] {
-            assert_eq!(batches(&text).unwrap(), [event.clone()], "{text}");
+            assert_eq!(batches(&text).unwrap(), std::slice::from_ref(&event), "{text}");
         }
         let lines = format!("{RECORD}\n{RECORD}\n{event}\n\n{RECORD}\n");
         let two = format!(r#"{{"Records":[{RECORD},{RECORD}]}}"#);
