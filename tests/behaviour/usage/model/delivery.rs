@@ -7,23 +7,21 @@ use std::task::{Context, Poll, Waker};
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
 use limiter_aggregator::config::{Settings, UsageSettings};
-use limiter_aggregator::item::AttributeValue;
 use limiter_aggregator::table::FaultClass;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 use limiter_aggregator::write::Update;
 
-use super::super::counting::counters;
 use super::super::hostile::{Fate, Hostile, fault};
 use super::super::records::{Change, event};
 use super::super::seen::Seen;
-use super::oracle::Counters;
+use super::oracle::{Counters, counted};
 use super::rng::Rng;
 use super::story::{Story, StreamShard};
 
 const NOW: EpochMillis = EpochMillis(1_796_200_000_000);
 /// Deliveries after which nothing goes wrong any more, so that a history ends.
-const HOSTILE_STEPS: usize = 15;
+const HOSTILE_STEPS: usize = 12;
 /// Deliveries that no history needs.
 const TOO_MANY_STEPS: usize = 400;
 
@@ -90,27 +88,13 @@ pub fn deliver(story: &Story, way: Way) -> Result<Counters, String> {
         Way::Clean => Postman::new(story, &table, None).deliver_all()?,
         Way::Hostile(rng) => Postman::new(story, &table, Some(rng)).deliver_all()?,
     };
-    Ok(counted(&table))
+    Ok(counted(table.items().into_values()))
 }
 
 /// What goes wrong in a hostile delivery.
 pub fn troubles(story: &Story, rng: Rng) -> Trouble {
     let table = MemoryTable::new();
     Postman::new(story, &table, Some(rng)).deliver_all().unwrap()
-}
-
-fn counted(table: &MemoryTable) -> Counters {
-    let items = table.items().into_iter().map(|(key, item)| {
-        let entity = match &item["entity_id"] {
-            AttributeValue::S(entity) => entity.clone(),
-            other => panic!("{other:?}"),
-        };
-        let counters = counters(&item)
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value));
-        ((entity, key.sk), counters.collect())
-    });
-    items.collect()
 }
 
 type Invocation<'p> = Pin<Box<dyn Future<Output = BatchOutcome> + 'p>>;
