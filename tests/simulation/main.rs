@@ -22,17 +22,23 @@ fn main() {
         for n in 0..5000 {
             let step = step::choose(&world, &mut rng);
             result = world.step(step).map_err(|v| (n, v));
-            if result.is_err() { break; }
+            if result.is_err() {
+                break;
+            }
         }
         let result = result.and_then(|()| world.quiet().map_err(|v| (5000, v)));
         total.add(&world.coverage.counts());
         if let Err((n, v)) = result {
             let e = rules.entry(v.rule).or_default();
             e.0 += 1;
-            if e.0 <= 2 { println!("seed {seed} step {n}: {}: {}\n   {scenario:?}", v.rule, v.detail); }
+            if e.0 <= 2 {
+                println!("seed {seed} step {n}: {}: {}\n   {scenario:?}", v.rule, v.detail);
+            }
         }
     }
     println!("{} steps/s", (count * 5000) as f64 / start.elapsed().as_secs_f64());
-    for (n, c) in total.counts() { println!("{c:8} {n}"); }
+    for (n, c) in total.counts() {
+        println!("{c:8} {n}");
+    }
     println!("{rules:?}");
 }

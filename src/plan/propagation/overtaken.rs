@@ -10,8 +10,15 @@ use crate::units::ShardId;
 
 /// Item attributes that an operator changes on every shard that exists.
 const ITEM_ATTRIBUTES: [&str; 9] = [
-    "sched", "rsched", "sched_tz", "disabled", "bypass", // and the owner stamp (01-table):
-    "cascade", "parent_id", "pgen", "pinc",
+    "sched",
+    "rsched",
+    "sched_tz",
+    "disabled",
+    "bypass", // and the owner stamp (01-table):
+    "cascade",
+    "parent_id",
+    "pgen",
+    "pinc",
 ];
 
 /// Limit fields that an operator changes on every shard that exists.

@@ -29,10 +29,17 @@ fn when_nobody_spends_nothing_is_lost_on_the_way_to_32_shards() {
             let event = double(&table);
             assert_eq!(handle(&table, &event), BatchOutcome::Complete);
             let ledger = ledger(&table, "day", CAPACITY);
-            assert_eq!((ledger.admitted, ledger.held, ledger.grantable), (0, CAPACITY.into(), 0), "at {count} shards");
+            assert_eq!(
+                (ledger.admitted, ledger.held, ledger.grantable),
+                (0, CAPACITY.into(), 0),
+                "at {count} shards"
+            );
             assert_eq!(existing(&table), (0..count).collect::<Vec<_>>());
         }
-        let balances: Vec<_> = existing(&table).iter().map(|shard| stored(&table, *shard, "b_day_tk").unwrap()).collect();
+        let balances: Vec<_> = existing(&table)
+            .iter()
+            .map(|shard| stored(&table, *shard, "b_day_tk").unwrap())
+            .collect();
         assert_eq!(balances, [32_000; 32]);
     }
 }
@@ -68,7 +75,13 @@ impl Walk {
         let there: Vec<u32> = (0..count).filter(|n| *n == 0 || random.below(3) > 0).collect();
         let share = capacity / i64::from(count);
         let table = world(there.into_iter().map(|n| shard(n, count, share, capacity)));
-        Self { table, random, capacity, waiting: Vec::new(), delivered: Vec::new() }
+        Self {
+            table,
+            random,
+            capacity,
+            waiting: Vec::new(),
+            delivered: Vec::new(),
+        }
     }
 
     fn step(&mut self) {
@@ -126,7 +139,10 @@ fn what_does_not_divide_is_lost_never_made() {
             walk.step();
             let total = ledger(&walk.table, "day", ODD).total();
             // Each fresh share is rounded down by less than a millitoken.
-            assert!(total <= ODD.into() && total > i128::from(ODD) - 32, "seed {seed}, step {step}: {total}");
+            assert!(
+                total <= ODD.into() && total > i128::from(ODD) - 32,
+                "seed {seed}, step {step}: {total}"
+            );
         }
     }
 }
@@ -135,8 +151,12 @@ fn what_does_not_divide_is_lost_never_made() {
 fn two_quotas_on_one_item_are_conserved_each_by_its_own_donors() {
     // `day` was granted whole on shard 0, `week` on both.
     let shards = [
-        Shard::new(0, 2).calendar("day", CAPACITY, CAPACITY, 1).calendar("week", 2 * CAPACITY, CAPACITY, 2),
-        Shard::new(1, 2).calendar("day", CAPACITY, 0, 2).calendar("week", 2 * CAPACITY, CAPACITY, 2),
+        Shard::new(0, 2)
+            .calendar("day", CAPACITY, CAPACITY, 1)
+            .calendar("week", 2 * CAPACITY, CAPACITY, 2),
+        Shard::new(1, 2)
+            .calendar("day", CAPACITY, 0, 2)
+            .calendar("week", 2 * CAPACITY, CAPACITY, 2),
     ];
     let table = world(shards);
     let event = double(&table);

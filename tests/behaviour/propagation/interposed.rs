@@ -29,7 +29,11 @@ pub struct Interposed<'h> {
 
 impl<'h> Interposed<'h> {
     pub fn new(inner: &'h MemoryTable, hook: impl FnMut(u64, &Call<'_>) + 'h) -> Self {
-        Self { inner, hook: RefCell::new(Box::new(hook)), calls: Cell::new(0) }
+        Self {
+            inner,
+            hook: RefCell::new(Box::new(hook)),
+            calls: Cell::new(0),
+        }
     }
 
     /// Does something once, before the call of this number.

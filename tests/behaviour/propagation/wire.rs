@@ -42,7 +42,10 @@ impl Wire {
     pub async fn deliver_at(&self, event: &str, now: i64) -> (BatchOutcome, Vec<String>) {
         let aggregator = Aggregator::new(&self.table, Settings::default());
         let notes = Notes::default();
-        let outcome = aggregator.handle(event, EpochMillis(now), &Budget::unlimited(), &notes).await.unwrap();
+        let outcome = aggregator
+            .handle(event, EpochMillis(now), &Budget::unlimited(), &notes)
+            .await
+            .unwrap();
         (outcome, notes.take())
     }
 
@@ -92,9 +95,17 @@ async fn a_read_that_returns_half_its_keys_never_leads_to_a_fresh_share() {
     assert!(matches!(outcome, BatchOutcome::Complete), "{outcome:?}");
     assert!(notes.contains(&"shard 7 created".to_owned()), "{notes:?}");
     for shard in 0..8 {
-        assert_eq!(numeric(&wire.shard(shard).await.unwrap(), "b_day_tk"), Some(128_000), "moved, not made");
+        assert_eq!(
+            numeric(&wire.shard(shard).await.unwrap(), "b_day_tk"),
+            Some(128_000),
+            "moved, not made"
+        );
     }
-    assert_eq!(wire.proxy.bodies("BatchGetItem").len(), 4, "all four, then two, then one; and the repair's");
+    assert_eq!(
+        wire.proxy.bodies("BatchGetItem").len(),
+        4,
+        "all four, then two, then one; and the repair's"
+    );
 }
 
 #[tokio::test]
@@ -105,7 +116,11 @@ async fn a_read_that_never_returns_some_of_its_keys_is_a_failed_read() {
     wire.proxy.script(|call| {
         // Whatever is asked for, shard 3 is not answered.
         let is_read = call.operation == "BatchGetItem";
-        if is_read && String::from_utf8_lossy(call.body).contains("e#r#3") { Step::KeepBack(1) } else { Step::Pass }
+        if is_read && String::from_utf8_lossy(call.body).contains("e#r#3") {
+            Step::KeepBack(1)
+        } else {
+            Step::Pass
+        }
     });
     let (outcome, notes) = wire.deliver(&event).await;
     assert!(matches!(outcome, BatchOutcome::RetryFrom(_)), "{outcome:?}");

@@ -59,7 +59,16 @@ impl Actor {
     }
 
     fn new(table: StepTable, now: i64, writer: Writer, records: Vec<usize>, task: Task) -> Self {
-        Self { table, now, writer, records, shown: BTreeMap::new(), unrepaired: vec![], fault: false, task }
+        Self {
+            table,
+            now,
+            writer,
+            records,
+            shown: BTreeMap::new(),
+            unrepaired: vec![],
+            fault: false,
+            task,
+        }
     }
 
     /// Goes on until the next call, or the end.
@@ -93,9 +102,10 @@ impl Actor {
                     }
                 }
             }
-            (Call::Transact(transaction), Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)))
-                if fate == Fate::Answered =>
-            {
+            (
+                Call::Transact(transaction),
+                Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)),
+            ) if fate == Fate::Answered => {
                 self.unrepaired.extend(created(transaction));
                 self.debited(transaction);
             }
@@ -106,9 +116,15 @@ impl Actor {
     /// What a batch debits it knows to be gone.
     fn debited(&mut self, transaction: &Transaction) {
         for action in &transaction.actions {
-            let TransactionAction::Update(update) = action else { continue };
-            let Some(bucket) = BucketKey::parse(&update.key.pk) else { continue };
-            let Some(Some(item)) = self.shown.get_mut(&bucket.shard.0) else { continue };
+            let TransactionAction::Update(update) = action else {
+                continue;
+            };
+            let Some(bucket) = BucketKey::parse(&update.key.pk) else {
+                continue;
+            };
+            let Some(Some(item)) = self.shown.get_mut(&bucket.shard.0) else {
+                continue;
+            };
             for change in &update.actions {
                 if let limiter_aggregator::write::Action::Add { attribute, delta } = change {
                     let before = crate::client::integer(item, attribute).unwrap_or(0);
