@@ -90,7 +90,7 @@ fn settings(case: &Case) -> Settings {
         _ => None,
     };
     Settings {
-        usage: UsageSettings::from_lookup(variable).unwrap(),
+        usage: UsageSettings::from_lookup(&variable).unwrap(),
         ..Settings::default()
     }
 }
