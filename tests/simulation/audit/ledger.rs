@@ -12,7 +12,9 @@
 //!   every shard of a bucket");
 //! - *unrecorded*: a grant without `gc` may be read as smaller than it was, once (ADR-145, "a shard written before the
 //!   record exists");
-//! - *late*: a request whose clock lies before the period's end may spend a pending copy (02-rules, known and accepted).
+//! - *late*: a request whose clock lies before the period's end may spend a pending copy, or make a shard of a period
+//!   that its siblings have left behind, by that share (02-rules, known and accepted: clocks apart);
+//! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +56,9 @@ impl Holding {
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
     least_consumed: i128,
-    refunded: i128,
     least_capacity: i128,
+    /// Moved to new siblings.
+    moved_out: i128,
 }
 
 /// The book of one quota.
@@ -157,8 +160,8 @@ impl Ledger {
         let spent = if is_roll { (before.tc - before.wtc.unwrap_or(before.tc)).max(0) } else { 0 };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         let granted = after.tk + after.tc - before.tc;
-        let late = before.tc - since.least_consumed.min(before.tc);
-        require(granted <= share - spent + since.refunded, "a grant is no more than the share", seen)?;
+        let late = before.tc - since.least_consumed.min(before.tc) + since.moved_out;
+        require(granted <= share - spent, "a grant is no more than the share", seen)?;
         require(granted >= share - spent - late, "a grant is no less than the share", seen)?;
         let (start, end) = self.period(new, after);
         if after.rn != before.rn {
@@ -216,6 +219,8 @@ impl Ledger {
             Kind::Calendar => edge_of(event.now) > new.rf,
             _ => numbers.ws.is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
         };
+        // Its siblings are in a later period already: its own is over, and only late requests can spend it.
+        holding.excused |= self.holdings.iter().any(|other| other.alive && other.start >= end);
         holding.origin = if is_copy && waits { Origin::Pending } else { Origin::Fresh };
         self.hold(holding, event)
     }
@@ -284,13 +289,15 @@ impl Ledger {
     fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
         let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
         let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
-        let consumed = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.tc - before.tc);
+        let put_in = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.put_in() - before.put_in());
         let since = self.since.entry(shard).or_default();
         if moved {
-            *since = Since { least_consumed: after.tc, refunded: 0, least_capacity: after.cp };
+            *since = Since { least_consumed: after.tc, least_capacity: after.cp, moved_out: 0 };
         }
         since.least_consumed = since.least_consumed.min(after.tc);
         since.least_capacity = since.least_capacity.min(after.cp);
-        let _ = consumed;
+        if !moved {
+            since.moved_out -= put_in.min(0);
+        }
     }
 }

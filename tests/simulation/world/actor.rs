@@ -97,24 +97,8 @@ impl Actor {
                 if fate == Fate::Answered =>
             {
                 self.unrepaired.extend(created(transaction));
-                self.debited(transaction);
             }
             _ => {}
-        }
-    }
-
-    /// What a batch debits it knows to be gone.
-    fn debited(&mut self, transaction: &Transaction) {
-        for action in &transaction.actions {
-            let TransactionAction::Update(update) = action else { continue };
-            let Some(bucket) = BucketKey::parse(&update.key.pk) else { continue };
-            let Some(Some(item)) = self.shown.get_mut(&bucket.shard.0) else { continue };
-            for change in &update.actions {
-                if let limiter_aggregator::write::Action::Add { attribute, delta } = change {
-                    let before = crate::client::integer(item, attribute).unwrap_or(0);
-                    item.insert(attribute.clone(), limiter_aggregator::item::number(before + delta));
-                }
-            }
         }
     }
 }

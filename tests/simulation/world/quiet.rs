@@ -1,7 +1,7 @@
 //! Quiet: what is under way ends, everything is delivered, nothing new is used.
 
 use super::World;
-use crate::audit::{Verdict, require, settled};
+use crate::audit::{Verdict, require};
 use crate::step::{Delivery, Fate, Step};
 
 /// Batches after which the system must have nothing left to write.
@@ -20,7 +20,7 @@ impl World {
         }
         self.coverage.count("settled");
         let complete = !self.lost && !self.scenario.bad_schedules;
-        settled(&self.shards(), self.now, complete)
+        self.auditor.settled(&self.shards(), self.now, complete)
     }
 
     fn finish(&mut self) -> Verdict {
