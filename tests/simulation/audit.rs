@@ -83,6 +83,8 @@ pub struct Event<'e> {
     pub shown: &'e BTreeMap<u32, Option<Item>>,
     /// The count on shard 0 now; 0 where it does not exist.
     pub truth: i128,
+    /// Whether the entity was deleted before: records of its last life may still be under way.
+    pub reborn: bool,
     /// The owner's stamp now.
     pub owner: Option<(Option<i128>, Option<String>)>,
 }

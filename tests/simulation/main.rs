@@ -37,6 +37,7 @@ fn main() {
             *seen += 1;
             if *seen > 1 { continue; }
             let shortest = runner::minimise(&failure);
+            if std::env::var("TRACE").is_ok() { let mut w = world::World::new(shortest.scenario); for step in &shortest.steps { println!("{step:?}"); let _ = w.step(*step); for (k, v) in w.shards() { println!("      {k} {v:?}"); } } }
             println!("seed {seed}: {}: {}\n  {:?}", shortest.violation.rule, shortest.violation.detail, shortest.scenario);
             for step in &shortest.steps { println!("    {step:?},"); }
         }

@@ -242,7 +242,8 @@ impl World {
             (client::integer(&item, "pgen"), incarnation)
         };
         let owner = self.memory.get(&GROUP.meta()).map(stamp);
-        let event = Event { writer, now, changes: changes_of(&records), shown, truth, owner };
+        let reborn = self.life > 1;
+        let event = Event { writer, now, changes: changes_of(&records), shown, truth, reborn, owner };
         let verdict = if event.changes.is_empty() { Ok(()) } else { self.auditor.enter(&event) };
         for record in records {
             let json = record.to_json().to_string();
@@ -253,11 +254,11 @@ impl World {
 
     fn remove(&mut self, shard: u8) -> Verdict {
         let existed = self.memory.delete_item(&shard_key(shard.into())).is_some();
+        if existed && shard == 0 {
+            self.life += 1;
+        }
         if existed {
             self.coverage.count("fault: shard removed");
-        }
-        if shard == 0 {
-            return self.rebirth(false);
         }
         self.settle_records(Writer::Removal, self.now, None)
     }

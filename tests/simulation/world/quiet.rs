@@ -19,7 +19,7 @@ impl World {
             require(batches < MOST_BATCHES, "the system settles", || format!("{} records", self.log.len()))?;
         }
         self.coverage.count("settled");
-        let complete = !self.lost && !self.scenario.bad_schedules;
+        let complete = !self.lost && !self.scenario.bad_schedules && self.life == 1;
         self.auditor.settled(&self.shards(), self.now, complete)
     }
 
