@@ -1,15 +1,44 @@
 //! Stream aggregator for DynamoDB rate-limit buckets.
+//!
+//! A batch of stream records goes through here in one direction:
+//!
+//! ```text
+//! event text ── record ──> records ── plan::change ──> bucket changes ── plan::group ──> groups
+//!     one odd record costs itself only                  (namespace, entity, resource)      │
+//!                                                                                          │
+//!        plan::{refill, doubling, propagation, windows}  <── one group at a time ──────────┘
+//!                │  typed writes with their conditions (write), reasons for the log
+//!                ▼
+//!            aggregate ── does what was planned, in order ──> table ── UpdateItem, TransactWriteItems, BatchGetItem
+//!                │
+//!                ▼
+//!        the lowest sequence number still owed, or nothing
+//! ```
+//!
+//! - [`units`], [`key`], [`item`], [`write`]: the words that everything else is written in.
+//! - [`record`], [`bucket`]: what the stream says, decoded record by record and limit by limit.
+//! - [`schedule`]: compact schedules, their zones, edges and boundaries.
+//! - [`plan`]: the rules. Values in, values out; no store, no clock, no environment.
+//! - [`table`]: the store as the rules need it, through the SDK and, for tests, in memory.
+//! - [`aggregate`]: a batch from its text to its answer.
+//! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
+//! - [`lambda`]: the same as a Lambda function.
+//! - [`config`], [`clock`]: what is read from outside, each in one place.
+#![warn(missing_docs)]
 
 pub mod aggregate;
 pub mod bucket;
 pub mod clock;
 pub mod config;
+pub mod correlation;
 #[cfg(feature = "replay")]
 pub mod engine;
 pub mod item;
 pub mod key;
+pub mod lambda;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod schedule;
 pub mod table;
 pub mod units;

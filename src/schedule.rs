@@ -26,7 +26,7 @@ mod resets;
 mod zone;
 
 pub use boundary::next_boundary;
-pub use compact::{EntryFault, ScheduleError};
+pub use compact::{EntryFault, Excerpt, ScheduleError};
 pub use cron_fields::FieldName;
 pub use parameters::{Adjustment, ParameterEntry, ParameterSchedule, Parameters};
 pub use resets::ResetSchedule;

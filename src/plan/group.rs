@@ -70,7 +70,7 @@ fn in_sequence(changes: Vec<BucketChange<'_>>) -> Vec<BucketChange<'_>> {
         last = change.sequence.or(last);
         keyed.push((last, change));
     }
-    keyed.sort_by(|(left, _), (right, _)| left.cmp(right));
+    keyed.sort_by_key(|(sequence, _)| *sequence);
     let mut seen = BTreeSet::new();
     keyed
         .into_iter()

@@ -272,6 +272,25 @@ mod tests {
     }
 
     #[test]
+    fn walking_month_by_month_agrees_with_the_calendar_through_every_kind_of_century() {
+        let (first, last) = (
+            minute(1599, 1, 1, 0, 0) / MINUTES_PER_DAY,
+            minute(2401, 1, 1, 0, 0) / MINUTES_PER_DAY,
+        );
+        for (direction, start, end) in [(Direction::Forward, first, last), (Direction::Backward, last, first)] {
+            let mut month = Month::of(start).expect("a month");
+            while !direction.is_past(month.first, end) {
+                let known = Month::of(month.first).expect("a month");
+                assert_eq!(
+                    (month.year, month.number, month.first),
+                    (known.year, known.number, known.first)
+                );
+                month = month.next(direction);
+            }
+        }
+    }
+
+    #[test]
     fn the_leap_day_is_found_across_years_in_both_directions() {
         let leap = fields("m0h0D29M2");
         let from = minute(2025, 6, 1, 12, 0);

@@ -40,7 +40,10 @@ pub struct DynamoDbTable {
 impl DynamoDbTable {
     /// The table of that name. The client should be built on [`client_config`].
     pub fn new(client: Client, name: impl Into<String>) -> Self {
-        Self { client, name: name.into() }
+        Self {
+            client,
+            name: name.into(),
+        }
     }
 
     /// The table's name.
@@ -57,7 +60,10 @@ impl DynamoDbTable {
     ) -> Result<BTreeSet<ItemKey>, Fault> {
         let request =
             request::read(&self.name, keys, consistency).map_err(|_| unsendable(BATCH_GET_ITEM, "construction"))?;
-        let answer = request.send_with(&self.client).await.map_err(|error| classify::fault(BATCH_GET_ITEM, &error))?;
+        let answer = request
+            .send_with(&self.client)
+            .await
+            .map_err(|error| classify::fault(BATCH_GET_ITEM, &error))?;
         sort_answer(answer, keys, found).ok_or_else(|| retryable(BATCH_GET_ITEM, "response"))
     }
 }
@@ -130,11 +136,16 @@ mod tests {
     use aws_sdk_dynamodb::types::{AttributeValue as SdkValue, KeysAndAttributes};
 
     fn key(sk: &str) -> ItemKey {
-        ItemKey { pk: "p".to_owned(), sk: sk.to_owned() }
+        ItemKey {
+            pk: "p".to_owned(),
+            sk: sk.to_owned(),
+        }
     }
 
     fn stored(sk: &str) -> HashMap<String, SdkValue> {
-        [("PK", "p"), ("SK", sk)].map(|(name, text)| (name.to_owned(), SdkValue::S(text.to_owned()))).into()
+        [("PK", "p"), ("SK", sk)]
+            .map(|(name, text)| (name.to_owned(), SdkValue::S(text.to_owned())))
+            .into()
     }
 
     fn answer(items: &[&str], left: &[&str]) -> BatchGetItemOutput {

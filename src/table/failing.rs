@@ -72,7 +72,11 @@ pub struct FailingTable<T> {
 impl<T: Table> FailingTable<T> {
     /// A wrapper that only counts, until told more.
     pub fn new(inner: T) -> Self {
-        Self { inner, plans: RefCell::default(), calls: Cell::default() }
+        Self {
+            inner,
+            plans: RefCell::default(),
+            calls: Cell::default(),
+        }
     }
 
     /// Plans a failure. Where several plans meet one call, the first made decides. From [`Failing::From`] on, only the
@@ -106,7 +110,10 @@ impl<T: Table> FailingTable<T> {
     }
 }
 
-async fn carry_out<A>(failure: Option<(Moment, Fault)>, call: impl Future<Output = Result<A, Fault>>) -> Result<A, Fault> {
+async fn carry_out<A>(
+    failure: Option<(Moment, Fault)>,
+    call: impl Future<Output = Result<A, Fault>>,
+) -> Result<A, Fault> {
     match failure {
         None => call.await,
         Some((Moment::Before, fault)) => Err(fault),
@@ -143,16 +150,31 @@ mod tests {
     use crate::write::Action;
 
     fn key() -> ItemKey {
-        ItemKey { pk: "p".to_owned(), sk: "s".to_owned() }
+        ItemKey {
+            pk: "p".to_owned(),
+            sk: "s".to_owned(),
+        }
     }
 
     fn increment() -> Update {
-        let actions = vec![Action::Add { attribute: "n".to_owned(), delta: 1 }];
-        Update { key: key(), actions, conditions: vec![], return_item_on_failure: false }
+        let actions = vec![Action::Add {
+            attribute: "n".to_owned(),
+            delta: 1,
+        }];
+        Update {
+            key: key(),
+            actions,
+            conditions: vec![],
+            return_item_on_failure: false,
+        }
     }
 
     fn fault() -> Fault {
-        Fault { operation: "UpdateItem", code: "timeout".to_owned(), class: FaultClass::Retryable }
+        Fault {
+            operation: "UpdateItem",
+            code: "timeout".to_owned(),
+            class: FaultClass::Retryable,
+        }
     }
 
     async fn three_increments(failing: Failing, moment: Moment) -> (Vec<bool>, Option<Item>) {
@@ -163,7 +185,13 @@ mod tests {
         for _ in 0..3 {
             answered.push(table.update(&increment()).await.is_ok());
         }
-        assert_eq!(table.calls(), Calls { updates: 3, ..Calls::default() });
+        assert_eq!(
+            table.calls(),
+            Calls {
+                updates: 3,
+                ..Calls::default()
+            }
+        );
         (answered, memory.get(&key()))
     }
 
@@ -191,9 +219,19 @@ mod tests {
         table.fail(Failing::Only(1), Moment::After, fault());
         assert_eq!(table.read(&[key()], Consistency::Strong).await, Err(fault()));
         table.update(&increment()).await.unwrap();
-        let empty = Transaction { actions: vec![], token: "t".to_owned() };
+        let empty = Transaction {
+            actions: vec![],
+            token: "t".to_owned(),
+        };
         assert!(table.transact(&empty).await.is_err(), "the inner table's own refusal");
-        assert_eq!(table.calls(), Calls { updates: 1, transactions: 1, reads: 1 });
+        assert_eq!(
+            table.calls(),
+            Calls {
+                updates: 1,
+                transactions: 1,
+                reads: 1
+            }
+        );
         assert_eq!(table.calls().total(), 3);
         assert!(table.inner().get(&key()).is_some());
     }

@@ -30,8 +30,15 @@ use crate::write::{Transaction, Update};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Invalid;
 
+/// How far back time to live looks.
+const TTL_REACH_SECONDS: i128 = 5 * 365 * 86_400;
+
 fn invalid(operation: &'static str) -> Fault {
-    Fault { operation, code: "ValidationException".to_owned(), class: FaultClass::Permanent }
+    Fault {
+        operation,
+        code: "ValidationException".to_owned(),
+        class: FaultClass::Permanent,
+    }
 }
 
 /// A table in memory, for one thread.
@@ -99,21 +106,34 @@ impl MemoryTable {
         self.state.borrow_mut().remove(key, false)
     }
 
-    /// Removes every item whose `ttl` (epoch seconds) lies before the clock, as time to live does. How many.
+    /// Removes every item whose `ttl` (epoch seconds) lies before the clock, as time to live does, which takes one
+    /// more than five years back for a slip and leaves it alone. How many.
     pub fn expire(&self) -> usize {
         let mut state = self.state.borrow_mut();
         let now = i128::from(state.now.0.div_euclid(1000));
         let is_due = |item: &Item| match item.get("ttl") {
-            Some(AttributeValue::N(ttl)) => parse_integer(ttl).is_some_and(|ttl| ttl < now),
+            Some(AttributeValue::N(ttl)) => {
+                parse_integer(ttl).is_some_and(|ttl| (now - TTL_REACH_SECONDS..now).contains(&ttl))
+            }
             _ => false,
         };
-        let due: Vec<ItemKey> = state.items.iter().filter(|(_, item)| is_due(item)).map(|(key, _)| key.clone()).collect();
+        let due: Vec<ItemKey> = state
+            .items
+            .iter()
+            .filter(|(_, item)| is_due(item))
+            .map(|(key, _)| key.clone())
+            .collect();
         due.iter().filter_map(|key| state.remove(key, true)).count()
     }
 
     /// The stream records since last time, in order; none without a stream.
     pub fn take_records(&self) -> Vec<StreamRecord> {
-        self.state.borrow_mut().stream.as_mut().map(Stream::take).unwrap_or_default()
+        self.state
+            .borrow_mut()
+            .stream
+            .as_mut()
+            .map(Stream::take)
+            .unwrap_or_default()
     }
 
     /// [`Table::update`] without waiting.
@@ -126,7 +146,11 @@ impl MemoryTable {
         let mut state = self.state.borrow_mut();
         let item = state.items.get(&update.key);
         if !condition::hold(&update.conditions, item) {
-            let found = if update.return_item_on_failure { item.cloned() } else { None };
+            let found = if update.return_item_on_failure {
+                item.cloned()
+            } else {
+                None
+            };
             return Ok(UpdateOutcome::LostRace { found });
         }
         let changes = change::work_out(&update.actions, item).map_err(refused)?;
@@ -147,8 +171,16 @@ impl MemoryTable {
         let now = state.now;
         if let Some(known) = state.tokens.get(&transaction.token, now) {
             let code = "IdempotentParameterMismatchException".to_owned();
-            let mismatch = Fault { operation: OPERATION, code, class: FaultClass::Retryable };
-            return if known == transaction { Ok(TransactionOutcome::Applied) } else { Err(mismatch) };
+            let mismatch = Fault {
+                operation: OPERATION,
+                code,
+                class: FaultClass::Retryable,
+            };
+            return if known == transaction {
+                Ok(TransactionOutcome::Applied)
+            } else {
+                Err(mismatch)
+            };
         }
         let (mut effects, mut failed) = (Vec::new(), Vec::new());
         let mut impossible = false;
@@ -161,7 +193,11 @@ impl MemoryTable {
         }
         if impossible {
             let code = "ValidationError".to_owned();
-            return Err(Fault { operation: OPERATION, code, class: FaultClass::Permanent });
+            return Err(Fault {
+                operation: OPERATION,
+                code,
+                class: FaultClass::Permanent,
+            });
         }
         if !failed.is_empty() {
             return Ok(TransactionOutcome::LostRace { failed });

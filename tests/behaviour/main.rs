@@ -1,9 +1,15 @@
 //! What the product does against an engine, through the real SDK.
+#![allow(clippy::disallowed_methods)] // Tests measure time and read where their data is.
 
 mod engine;
+#[path = "../support/engine.rs"]
+mod engine_support;
+mod propagation;
+mod pure_planning;
+mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;
-mod wire_proxy;
-#[path = "../support/engine.rs"]
-mod support_engine;
 mod table_arms;
+mod table_wire;
+mod usage;
+mod wire_proxy;

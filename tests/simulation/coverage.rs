@@ -154,6 +154,9 @@ impl Observer for Coverage {
             Step::WindowsUnread { .. } => self.count("windows unread"),
             Step::Windows { lagging, .. } => self.count(if *lagging == 0 { "windows: none lags" } else { "windows: some lag" }),
             Step::Window { result, .. } => self.count(&format!("window {}", outcome(Some(result)))),
+            Step::Usage { .. } => self.count("usage"),
+            Step::UsageUncounted(_) => self.count("usage uncounted"),
+            Step::UsageReservedName { .. } => self.count("usage reserved name"),
             Step::CutShort => self.count("cut short"),
             Step::Panicked => self.count("panicked"),
         }

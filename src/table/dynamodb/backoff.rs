@@ -29,7 +29,10 @@ pub(super) async fn despite_conflicts<T>(mut attempt: impl AsyncFnMut() -> Resul
         };
         failures += 1;
         if failures == CONFLICT_ATTEMPTS {
-            return Err(Fault { class: FaultClass::Retryable, ..fault });
+            return Err(Fault {
+                class: FaultClass::Retryable,
+                ..fault
+            });
         }
         pause(failures - 1).await;
     }
@@ -56,7 +59,11 @@ mod tests {
     use super::*;
 
     fn fault(class: FaultClass) -> Fault {
-        Fault { operation: "UpdateItem", code: "C".to_owned(), class }
+        Fault {
+            operation: "UpdateItem",
+            code: "C".to_owned(),
+            class,
+        }
     }
 
     async fn attempts(answers: Vec<Result<(), Fault>>) -> (usize, Result<(), Fault>) {

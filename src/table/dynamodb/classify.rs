@@ -24,7 +24,11 @@ pub(super) fn fault<E: ProvideErrorMetadata, R>(operation: &'static str, error: 
     match error {
         SdkError::ServiceError(refusal) => {
             let code = refusal.err().code().map_or("unknown", presentable);
-            Fault { operation, code: code.to_owned(), class: class_of(code) }
+            Fault {
+                operation,
+                code: code.to_owned(),
+                class: class_of(code),
+            }
         }
         SdkError::TimeoutError(_) => retryable(operation, "timeout"),
         SdkError::DispatchFailure(failure) if failure.is_timeout() => retryable(operation, "timeout"),
@@ -39,12 +43,20 @@ pub(super) fn fault<E: ProvideErrorMetadata, R>(operation: &'static str, error: 
 
 /// A retryable fault of this arm's own finding.
 pub(super) fn retryable(operation: &'static str, code: &str) -> Fault {
-    Fault { operation, code: code.to_owned(), class: FaultClass::Retryable }
+    Fault {
+        operation,
+        code: code.to_owned(),
+        class: FaultClass::Retryable,
+    }
 }
 
 /// A request that was never sent because it would be refused for what it says.
 pub(super) fn unsendable(operation: &'static str, code: &str) -> Fault {
-    Fault { operation, code: code.to_owned(), class: FaultClass::Permanent }
+    Fault {
+        operation,
+        code: code.to_owned(),
+        class: FaultClass::Permanent,
+    }
 }
 
 /// Sorts an exception by its code.
@@ -65,7 +77,9 @@ fn class_of(code: &str) -> FaultClass {
 fn presentable(code: &str) -> &str {
     let looks_like_one = !code.is_empty()
         && code.len() <= LONGEST_CODE
-        && code.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
+        && code
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
     if looks_like_one { code } else { "unknown" }
 }
 
@@ -144,7 +158,10 @@ fn cancellation(members: usize, reasons: &[CancellationReason]) -> Result<Transa
     if reasons.len() != members {
         return Err(retryable(TRANSACT_WRITE_ITEMS, CANCELED));
     }
-    let heaviest = reasons.iter().map(|reason| (weight(reason), reason)).max_by_key(|(weight, _)| *weight);
+    let heaviest = reasons
+        .iter()
+        .map(|reason| (weight(reason), reason))
+        .max_by_key(|(weight, _)| *weight);
     let Some((heaviest, reason)) = heaviest else {
         return Err(retryable(TRANSACT_WRITE_ITEMS, CANCELED));
     };
@@ -153,14 +170,20 @@ fn cancellation(members: usize, reasons: &[CancellationReason]) -> Result<Transa
         Weight::Innocent => return Err(retryable(TRANSACT_WRITE_ITEMS, CANCELED)),
         Weight::ConditionFailed => {
             let failed = |place: &usize| weight(&reasons[*place]) == Weight::ConditionFailed;
-            return Ok(TransactionOutcome::LostRace { failed: (0..members).filter(failed).collect() });
+            return Ok(TransactionOutcome::LostRace {
+                failed: (0..members).filter(failed).collect(),
+            });
         }
         Weight::Conflict => FaultClass::Conflict,
         Weight::Retryable => FaultClass::Retryable,
         Weight::Permanent => FaultClass::Permanent,
     };
     let code = reason.code().map_or(CANCELED, presentable).to_owned();
-    Err(Fault { operation: TRANSACT_WRITE_ITEMS, code, class })
+    Err(Fault {
+        operation: TRANSACT_WRITE_ITEMS,
+        code,
+        class,
+    })
 }
 
 #[cfg(test)]

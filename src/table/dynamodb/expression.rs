@@ -96,7 +96,11 @@ impl<'a> Tokens<'a> {
                 Action::SetFrom { source, default, .. } => {
                     let source = self.name(source);
                     let default = self.value(Cow::Borrowed(default));
-                    append(&mut set, "SET ", &format!("{target} = if_not_exists({source}, {default})"));
+                    append(
+                        &mut set,
+                        "SET ",
+                        &format!("{target} = if_not_exists({source}, {default})"),
+                    );
                 }
                 Action::Remove { .. } => append(&mut remove, "REMOVE ", &target),
                 Action::Add { delta, .. } => {
@@ -106,7 +110,12 @@ impl<'a> Tokens<'a> {
             }
         }
         let clauses = [set, remove, add];
-        clauses.iter().filter(|clause| !clause.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
+        clauses
+            .iter()
+            .filter(|clause| !clause.is_empty())
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// All of these at once, without parentheses; empty for none.
@@ -198,15 +207,26 @@ mod tests {
     use crate::item::text;
 
     fn add(attribute: &str, delta: i128) -> Action {
-        Action::Add { attribute: attribute.to_owned(), delta }
+        Action::Add {
+            attribute: attribute.to_owned(),
+            delta,
+        }
     }
 
     fn set(attribute: &str, value: AttributeValue) -> Action {
-        Action::Set { attribute: attribute.to_owned(), value }
+        Action::Set {
+            attribute: attribute.to_owned(),
+            value,
+        }
     }
 
     fn names(expressions: &Expressions) -> Vec<(&str, &str)> {
-        let mut names: Vec<_> = expressions.names.iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let mut names: Vec<_> = expressions
+            .names
+            .iter()
+            .flatten()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
         names.sort_unstable();
         names
     }
@@ -216,19 +236,34 @@ mod tests {
         let actions = [
             add("b_a.b-c_tk", 5),
             set("rf", number(7)),
-            Action::Remove { attribute: "tu".to_owned() },
-            Action::SetFrom { attribute: "gc".to_owned(), source: "gc".to_owned(), default: number(5) },
+            Action::Remove {
+                attribute: "tu".to_owned(),
+            },
+            Action::SetFrom {
+                attribute: "gc".to_owned(),
+                source: "gc".to_owned(),
+                default: number(5),
+            },
             add("total_events", 7),
         ];
-        let conditions = [Condition::Compare("rf".to_owned(), Comparison::Equal, number(7)), Condition::item_exists()];
+        let conditions = [
+            Condition::Compare("rf".to_owned(), Comparison::Equal, number(7)),
+            Condition::item_exists(),
+        ];
         let made = Expressions::new(&actions, &conditions);
         assert_eq!(
             made.update.as_deref(),
             Some("SET #1 = :1, #3 = if_not_exists(#3, :0) REMOVE #2 ADD #0 :0, #4 :1")
         );
         assert_eq!(made.condition.as_deref(), Some("#1 = :1 AND attribute_exists(#5)"));
-        let expected =
-            [("#0", "b_a.b-c_tk"), ("#1", "rf"), ("#2", "tu"), ("#3", "gc"), ("#4", "total_events"), ("#5", "PK")];
+        let expected = [
+            ("#0", "b_a.b-c_tk"),
+            ("#1", "rf"),
+            ("#2", "tu"),
+            ("#3", "gc"),
+            ("#4", "total_events"),
+            ("#5", "PK"),
+        ];
         assert_eq!(names(&made), expected);
         let values = made.values.unwrap();
         assert_eq!(values.len(), 2);
@@ -246,9 +281,7 @@ mod tests {
         let made = Expressions::new(&[], &[Condition::All(vec![Condition::Any(vec![nested])])]);
         assert_eq!(
             made.condition.as_deref(),
-            Some(
-                "((attribute_exists(#0) AND attribute_exists(#1)) OR (attribute_exists(#2) OR attribute_exists(#3)))"
-            )
+            Some("((attribute_exists(#0) AND attribute_exists(#1)) OR (attribute_exists(#2) OR attribute_exists(#3)))")
         );
         assert!(made.update.is_none() && made.values.is_none());
     }
@@ -256,9 +289,15 @@ mod tests {
     #[test]
     fn empty_lists_become_constants() {
         let never = Expressions::new(&[], &[Condition::Any(vec![])]);
-        assert_eq!(never.condition.as_deref(), Some("(attribute_exists(#0) AND attribute_not_exists(#0))"));
+        assert_eq!(
+            never.condition.as_deref(),
+            Some("(attribute_exists(#0) AND attribute_not_exists(#0))")
+        );
         let always = Expressions::new(&[], &[Condition::All(vec![])]);
-        assert_eq!(always.condition.as_deref(), Some("(attribute_exists(#0) OR attribute_not_exists(#0))"));
+        assert_eq!(
+            always.condition.as_deref(),
+            Some("(attribute_exists(#0) OR attribute_not_exists(#0))")
+        );
         assert_eq!(names(&always), [("#0", "PK")]);
     }
 

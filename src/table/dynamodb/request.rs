@@ -21,7 +21,9 @@ use crate::write::{Check, Put, Transaction, TransactionAction, Update};
 /// An `UpdateItem`.
 pub(super) fn update(table: &str, update: &Update) -> UpdateItemInputBuilder {
     let made = Expressions::new(&update.actions, &update.conditions);
-    let on_failure = update.return_item_on_failure.then_some(ReturnValuesOnConditionCheckFailure::AllOld);
+    let on_failure = update
+        .return_item_on_failure
+        .then_some(ReturnValuesOnConditionCheckFailure::AllOld);
     UpdateItemInput::builder()
         .table_name(table)
         .set_key(Some(key(&update.key)))
@@ -52,7 +54,11 @@ pub(super) fn transaction(
 
 fn put_member(table: &str, put: &Put) -> Result<TransactWriteItem, BuildError> {
     let made = Expressions::new(&[], &put.conditions);
-    let item = put.item.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+    let item = put
+        .item
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone().into()))
+        .collect();
     let put = SdkPut::builder()
         .table_name(table)
         .set_item(Some(item))
@@ -102,7 +108,10 @@ pub(super) fn read(
         Consistency::Strong => true,
     };
     let keys = keys.iter().map(key).collect();
-    let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(strong).build()?;
+    let keys = KeysAndAttributes::builder()
+        .set_keys(Some(keys))
+        .consistent_read(strong)
+        .build()?;
     Ok(BatchGetItemInputBuilder::default().request_items(table, keys))
 }
 
@@ -121,9 +130,19 @@ mod tests {
 
     fn sample_update(return_item_on_failure: bool) -> Update {
         Update {
-            key: ItemKey { pk: "ns/BUCKET#e#r#0".to_owned(), sk: "#STATE".to_owned() },
-            actions: (0..40).map(|n| Action::Add { attribute: format!("b_l{n}_tk"), delta: n % 7 }).collect(),
-            conditions: (0..40).map(|n| Condition::as_read(format!("b_l{n}_cp"), Some(number(n % 5)))).collect(),
+            key: ItemKey {
+                pk: "ns/BUCKET#e#r#0".to_owned(),
+                sk: "#STATE".to_owned(),
+            },
+            actions: (0..40)
+                .map(|n| Action::Add {
+                    attribute: format!("b_l{n}_tk"),
+                    delta: n % 7,
+                })
+                .collect(),
+            conditions: (0..40)
+                .map(|n| Condition::as_read(format!("b_l{n}_cp"), Some(number(n % 5))))
+                .collect(),
             return_item_on_failure,
         }
     }
@@ -131,15 +150,29 @@ mod tests {
     #[test]
     fn equal_writes_give_equal_requests() {
         let write = sample_update(false);
-        assert_eq!(update("t", &write).build().unwrap(), update("t", &write.clone()).build().unwrap());
+        assert_eq!(
+            update("t", &write).build().unwrap(),
+            update("t", &write.clone()).build().unwrap()
+        );
         let put = Put {
-            item: [("PK", text("p")), ("SK", text("s"))].map(|(name, v)| (name.to_owned(), v)).into(),
+            item: [("PK", text("p")), ("SK", text("s"))]
+                .map(|(name, v)| (name.to_owned(), v))
+                .into(),
             conditions: vec![Condition::item_absent()],
         };
-        let check = Check { key: write.key.clone(), conditions: vec![Condition::item_exists()] };
-        let actions =
-            vec![TransactionAction::Put(put), TransactionAction::Update(write), TransactionAction::Check(check)];
-        let whole = Transaction { actions, token: "token".to_owned() };
+        let check = Check {
+            key: write.key.clone(),
+            conditions: vec![Condition::item_exists()],
+        };
+        let actions = vec![
+            TransactionAction::Put(put),
+            TransactionAction::Update(write),
+            TransactionAction::Check(check),
+        ];
+        let whole = Transaction {
+            actions,
+            token: "token".to_owned(),
+        };
         let [first, second] = [&whole, &whole.clone()].map(|t| transaction("t", t).unwrap().build().unwrap());
         assert_eq!(first, second);
         assert_eq!(first.client_request_token(), Some("token"));
@@ -147,7 +180,12 @@ mod tests {
 
     #[test]
     fn the_item_is_asked_back_only_where_the_write_says_so() {
-        let returned = |asked| update("t", &sample_update(asked)).build().unwrap().return_values_on_condition_check_failure;
+        let returned = |asked| {
+            update("t", &sample_update(asked))
+                .build()
+                .unwrap()
+                .return_values_on_condition_check_failure
+        };
         assert_eq!(returned(true), Some(ReturnValuesOnConditionCheckFailure::AllOld));
         assert_eq!(returned(false), None);
     }
@@ -155,9 +193,15 @@ mod tests {
     #[test]
     fn every_token_is_defined_and_every_defined_one_is_used() {
         let made = update("t", &sample_update(false)).build().unwrap();
-        let spoken = format!("{} {} ", made.update_expression.unwrap(), made.condition_expression.unwrap());
+        let spoken = format!(
+            "{} {} ",
+            made.update_expression.unwrap(),
+            made.condition_expression.unwrap()
+        );
         let is_used = |token: &String| {
-            [' ', ',', ')'].iter().any(|end| spoken.contains(&format!("{token}{end}")))
+            [' ', ',', ')']
+                .iter()
+                .any(|end| spoken.contains(&format!("{token}{end}")))
         };
         let names = made.expression_attribute_names.unwrap();
         let values = made.expression_attribute_values.unwrap();
@@ -167,10 +211,25 @@ mod tests {
 
     #[test]
     fn a_member_without_its_essential_part_cannot_be_built() {
-        let bare = Update { actions: vec![], ..sample_update(false) };
-        let check = Check { key: bare.key.clone(), conditions: vec![] };
+        let bare = Update {
+            actions: vec![],
+            ..sample_update(false)
+        };
+        let check = Check {
+            key: bare.key.clone(),
+            conditions: vec![],
+        };
         for action in [TransactionAction::Update(bare), TransactionAction::Check(check)] {
-            assert!(transaction("t", &Transaction { actions: vec![action], token: "t".to_owned() }).is_err());
+            assert!(
+                transaction(
+                    "t",
+                    &Transaction {
+                        actions: vec![action],
+                        token: "t".to_owned()
+                    }
+                )
+                .is_err()
+            );
         }
     }
 

@@ -76,9 +76,15 @@ mod tests {
         assert_eq!(timeouts.operation_attempt_timeout(), Some(ATTEMPT_TIMEOUT));
         assert_eq!(timeouts.operation_timeout(), Some(OPERATION_TIMEOUT));
         let retries = config.retry_config().unwrap();
-        assert_eq!((retries.max_attempts(), retries.initial_backoff()), (MAX_ATTEMPTS, INITIAL_BACKOFF));
+        assert_eq!(
+            (retries.max_attempts(), retries.initial_backoff()),
+            (MAX_ATTEMPTS, INITIAL_BACKOFF)
+        );
         assert_eq!(retries.max_backoff(), MAX_BACKOFF);
-        assert!(retries.retry_spec().is_none(), "a retry specification would bring pauses of its own");
+        assert!(
+            retries.retry_spec().is_none(),
+            "a retry specification would bring pauses of its own"
+        );
     }
 
     #[test]

@@ -9,7 +9,10 @@ use crate::item::{AttributeValue, Item};
 
 /// The item, or `None` if a value is of a type that this program does not know.
 pub(super) fn item(attributes: HashMap<String, SdkValue>) -> Option<Item> {
-    attributes.into_iter().map(|(name, stored)| Some((name, value(stored)?))).collect()
+    attributes
+        .into_iter()
+        .map(|(name, stored)| Some((name, value(stored)?)))
+        .collect()
 }
 
 fn value(stored: SdkValue) -> Option<AttributeValue> {
@@ -19,9 +22,12 @@ fn value(stored: SdkValue) -> Option<AttributeValue> {
         SdkValue::Bool(flag) => AttributeValue::Bool(flag),
         SdkValue::B(bytes) => AttributeValue::B(bytes.into_inner()),
         SdkValue::Null(null) => AttributeValue::Null(null),
-        SdkValue::M(members) => {
-            AttributeValue::M(members.into_iter().map(|(name, member)| Some((name, value(member)?))).collect::<Option<_>>()?)
-        }
+        SdkValue::M(members) => AttributeValue::M(
+            members
+                .into_iter()
+                .map(|(name, member)| Some((name, value(member)?)))
+                .collect::<Option<_>>()?,
+        ),
         SdkValue::L(members) => AttributeValue::L(members.into_iter().map(value).collect::<Option<_>>()?),
         SdkValue::Ss(texts) => AttributeValue::Ss(texts),
         SdkValue::Ns(numbers) => AttributeValue::Ns(numbers),

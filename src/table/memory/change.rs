@@ -17,7 +17,9 @@ pub(super) fn check(update: &Update) -> Result<(), Invalid> {
     condition::check(&update.conditions)?;
     for (place, action) in update.actions.iter().enumerate() {
         let attribute = action.attribute();
-        let repeated = update.actions[..place].iter().any(|earlier| earlier.attribute() == attribute);
+        let repeated = update.actions[..place]
+            .iter()
+            .any(|earlier| earlier.attribute() == attribute);
         if repeated || is_key(attribute) || attribute.is_empty() {
             return Err(Invalid);
         }
@@ -33,7 +35,11 @@ pub(super) fn check(update: &Update) -> Result<(), Invalid> {
 
 /// Refuses a key that cannot be stored.
 pub(super) fn check_key(key: &ItemKey) -> Result<(), Invalid> {
-    if key.pk.is_empty() || key.sk.is_empty() { Err(Invalid) } else { Ok(()) }
+    if key.pk.is_empty() || key.sk.is_empty() {
+        Err(Invalid)
+    } else {
+        Ok(())
+    }
 }
 
 fn is_key(attribute: &str) -> bool {
@@ -58,7 +64,10 @@ pub(super) fn work_out<'a>(actions: &'a [Action], item: Option<&Item>) -> Result
             },
             Action::Remove { .. } => None,
         };
-        Ok(Change { attribute: action.attribute(), value })
+        Ok(Change {
+            attribute: action.attribute(),
+            value,
+        })
     };
     actions.iter().map(change).collect()
 }

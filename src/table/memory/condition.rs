@@ -6,10 +6,13 @@ use super::{Invalid, value};
 use crate::item::Item;
 use crate::write::{Comparison, Condition};
 
-/// Refuses conditions that DynamoDB refuses whatever is stored: values that are none, an order asked of a type
-/// without one.
+/// Refuses conditions that DynamoDB refuses whatever is stored: attributes without a name, values that are none, an
+/// order asked of a type without one.
 pub(super) fn check(conditions: &[Condition]) -> Result<(), Invalid> {
     conditions.iter().try_for_each(|condition| match condition {
+        Condition::Exists(name) | Condition::Absent(name) | Condition::Compare(name, ..) if name.is_empty() => {
+            Err(Invalid)
+        }
         Condition::Exists(_) | Condition::Absent(_) => Ok(()),
         Condition::Compare(_, Comparison::Equal, operand) => value::check(operand),
         Condition::Compare(_, _, operand) if value::is_ordered(operand) => value::check(operand),

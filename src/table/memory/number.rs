@@ -22,7 +22,11 @@ pub(super) struct Number {
 }
 
 impl Number {
-    const ZERO: Self = Self { negative: false, digits: 0, exponent: 0 };
+    const ZERO: Self = Self {
+        negative: false,
+        digits: 0,
+        exponent: 0,
+    };
 
     /// Reads `[+-] digits [. digits] [e [+-] digits]`, with a digit before or after the point.
     pub(super) fn parse(text: &str) -> Result<Self, Invalid> {
@@ -36,7 +40,11 @@ impl Number {
             None => (magnitude, 0),
         };
         let (whole, fraction) = coefficient.split_once('.').unwrap_or((coefficient, ""));
-        let mut read = Self { negative, digits: 0, exponent };
+        let mut read = Self {
+            negative,
+            digits: 0,
+            exponent,
+        };
         // Zeros wait here until a digit shows that they are not trailing ones.
         let mut zeros = 0;
         for digit in whole.bytes().chain(fraction.bytes()) {
@@ -46,7 +54,9 @@ impl Number {
                     if read.digits != 0 {
                         read.digits = shifted(read.digits, zeros)?;
                     }
-                    read.digits = shifted(read.digits, 1)?.checked_add(u128::from(digit - b'0')).ok_or(Invalid)?;
+                    read.digits = shifted(read.digits, 1)?
+                        .checked_add(u128::from(digit - b'0'))
+                        .ok_or(Invalid)?;
                     zeros = 0;
                 }
                 _ => return Err(Invalid),
@@ -56,7 +66,10 @@ impl Number {
             return Err(Invalid);
         }
         let places = i64::try_from(fraction.len()).map_err(|_| Invalid)?;
-        read.exponent = exponent.checked_sub(places).and_then(|e| e.checked_add(zeros)).ok_or(Invalid)?;
+        read.exponent = exponent
+            .checked_sub(places)
+            .and_then(|e| e.checked_add(zeros))
+            .ok_or(Invalid)?;
         read.in_range()
     }
 
@@ -81,7 +94,12 @@ impl Number {
             digits /= 10;
             exponent += 1;
         }
-        Self { negative, digits, exponent }.in_range()
+        Self {
+            negative,
+            digits,
+            exponent,
+        }
+        .in_range()
     }
 
     /// Place of the leading digit: 1 for 1 to 9, 2 for 10 to 99, 0 for 0.1 to 0.99.
@@ -93,7 +111,8 @@ impl Number {
         if self.digits == 0 {
             return Ok(Self::ZERO);
         }
-        let in_range = self.place() - self.exponent <= MAX_DIGITS && (LOWEST_PLACE..=HIGHEST_PLACE).contains(&self.place());
+        let in_range =
+            self.place() - self.exponent <= MAX_DIGITS && (LOWEST_PLACE..=HIGHEST_PLACE).contains(&self.place());
         if in_range { Ok(self) } else { Err(Invalid) }
     }
 
@@ -144,13 +163,20 @@ impl PartialOrd for Number {
 fn parse_exponent(text: &str) -> Result<i64, Invalid> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let well_formed = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    if well_formed { text.parse().map_err(|_| Invalid) } else { Err(Invalid) }
+    if well_formed {
+        text.parse().map_err(|_| Invalid)
+    } else {
+        Err(Invalid)
+    }
 }
 
 /// `digits · 10^by`, or `Invalid` beyond 128 bits.
 fn shifted(digits: u128, by: i64) -> Result<u128, Invalid> {
     let by = u32::try_from(by).map_err(|_| Invalid)?;
-    10_u128.checked_pow(by).and_then(|factor| digits.checked_mul(factor)).ok_or(Invalid)
+    10_u128
+        .checked_pow(by)
+        .and_then(|factor| digits.checked_mul(factor))
+        .ok_or(Invalid)
 }
 
 /// The integer, if the text is the plain and only spelling of one that fits 64 bits: nearly every number of a
@@ -175,12 +201,20 @@ pub(super) fn stored(text: &str) -> Result<String, Invalid> {
 
 /// Refuses text that is no number, or one that cannot be stored.
 pub(super) fn check(text: &str) -> Result<(), Invalid> {
-    if small_integer(text).is_some() { Ok(()) } else { Number::parse(text).map(drop) }
+    if small_integer(text).is_some() {
+        Ok(())
+    } else {
+        Number::parse(text).map(drop)
+    }
 }
 
 /// Refuses an addend with more digits than can be sent.
 pub(super) fn check_delta(delta: i128) -> Result<(), Invalid> {
-    if delta.unsigned_abs() < 10_u128.pow(38) { Ok(()) } else { Err(Invalid) }
+    if delta.unsigned_abs() < 10_u128.pow(38) {
+        Ok(())
+    } else {
+        Err(Invalid)
+    }
 }
 
 /// Compares by value; `None` where either is no number.
@@ -198,7 +232,9 @@ pub(super) fn sum(stored: &str, delta: i128) -> Result<String, Invalid> {
     {
         return Ok(sum.to_string());
     }
-    Ok(Number::parse(stored)?.plus(Number::parse(&delta.to_string())?)?.to_text())
+    Ok(Number::parse(stored)?
+        .plus(Number::parse(&delta.to_string())?)?
+        .to_text())
 }
 
 #[cfg(test)]
@@ -226,7 +262,10 @@ mod tests {
             ("1.20E2", "120"),
             ("1e-3", "0.001"),
             ("-12.50e-1", "-1.25"),
-            ("12345678901234567890123456789012345678", "12345678901234567890123456789012345678"),
+            (
+                "12345678901234567890123456789012345678",
+                "12345678901234567890123456789012345678",
+            ),
             ("1234567890123456789", "1234567890123456789"),
         ] {
             assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
@@ -239,7 +278,23 @@ mod tests {
     #[test]
     fn what_is_no_number_or_out_of_range_is_refused() {
         let nines = "9".repeat(39);
-        for text in ["", "-", ".", "e1", "1e", "1e+", "1.2.3", "++5", "1_0", " 5", "NaN", "1e126", "1e-131", "9e9999999999999999999", nines.as_str()] {
+        for text in [
+            "",
+            "-",
+            ".",
+            "e1",
+            "1e",
+            "1e+",
+            "1.2.3",
+            "++5",
+            "1_0",
+            " 5",
+            "NaN",
+            "1e126",
+            "1e-131",
+            "9e9999999999999999999",
+            nines.as_str(),
+        ] {
             assert_eq!(canonical(text), None, "{text}");
         }
     }
@@ -250,7 +305,14 @@ mod tests {
         assert_eq!(sum(&nines, 1), Ok(format!("1{}", "0".repeat(38))));
         assert_eq!(sum(&format!("1{}", "0".repeat(38)), -1), Ok(nines.clone()));
         assert_eq!(sum(&format!("1{}", "0".repeat(38)), 1), Err(Invalid));
-        assert_eq!(sum(&format!("18{}", "0".repeat(37)), -99_999_999_999_999_999_999_999_999_999_999_999_999).map(|s| s.len()), Ok(38));
+        assert_eq!(
+            sum(
+                &format!("18{}", "0".repeat(37)),
+                -99_999_999_999_999_999_999_999_999_999_999_999_999
+            )
+            .map(|s| s.len()),
+            Ok(38)
+        );
         assert_eq!(sum("0.1", 1), Ok("1.1".to_owned()));
         assert_eq!(sum("-0.5", 1), Ok("0.5".to_owned()));
         assert_eq!(sum(&i64::MAX.to_string(), 1), Ok("9223372036854775808".to_owned()));
@@ -262,7 +324,9 @@ mod tests {
 
     #[test]
     fn comparison_is_by_value() {
-        let sorted = ["-1e50", "-12", "-1.5", "-1e-9", "0", "0.001", "0.01", "1", "1.000001", "9", "10", "9e37", "1e38", "1e50"];
+        let sorted = [
+            "-1e50", "-12", "-1.5", "-1e-9", "0", "0.001", "0.01", "1", "1.000001", "9", "10", "9e37", "1e38", "1e50",
+        ];
         for (i, left) in sorted.iter().enumerate() {
             for (j, right) in sorted.iter().enumerate() {
                 assert_eq!(compare(left, right), Some(i.cmp(&j)), "{left} {right}");

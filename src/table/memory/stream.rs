@@ -129,7 +129,11 @@ fn sequence(n: u64) -> String {
     let leading = 1 + u128::from(n - start) * 9 / u128::from(start);
     let width = (MIN_WIDTH + octave as usize).min(MAX_WIDTH);
     // Once the widest is reached, the leading digit must not start again.
-    let leading = if MIN_WIDTH + octave as usize > MAX_WIDTH { 9 } else { leading };
+    let leading = if MIN_WIDTH + octave as usize > MAX_WIDTH {
+        9
+    } else {
+        leading
+    };
     format!("{leading}{n:0>rest$}", rest = width - 1)
 }
 
@@ -141,8 +145,14 @@ mod tests {
 
     #[test]
     fn sequence_numbers_increase_as_numbers_and_not_as_text() {
-        let numbers: Vec<String> = (1..5000).chain([1 << 19, (1 << 20) - 1, 1 << 20, u64::MAX]).map(sequence).collect();
-        let parsed: Vec<_> = numbers.iter().map(|text| SequenceNumber::parse(text.into()).unwrap()).collect();
+        let numbers: Vec<String> = (1..5000)
+            .chain([1 << 19, (1 << 20) - 1, 1 << 20, u64::MAX])
+            .map(sequence)
+            .collect();
+        let parsed: Vec<_> = numbers
+            .iter()
+            .map(|text| SequenceNumber::parse(text.into()).unwrap())
+            .collect();
         assert!(parsed.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(numbers.iter().all(|text| (21..=40).contains(&text.len())));
         assert_eq!(numbers.windows(2).filter(|pair| pair[0] > pair[1]).count(), 13);
@@ -150,7 +160,10 @@ mod tests {
 
     #[test]
     fn a_record_is_read_back_as_what_happened() {
-        let key = ItemKey { pk: "ns/BUCKET#e#r#0".to_owned(), sk: "#STATE".to_owned() };
+        let key = ItemKey {
+            pk: "ns/BUCKET#e#r#0".to_owned(),
+            sk: "#STATE".to_owned(),
+        };
         let item = super::super::change::bare_item(&key);
         let mut changed = item.clone();
         changed.insert("rf".to_owned(), number(7));
@@ -161,15 +174,25 @@ mod tests {
         stream.emit(key.clone(), Some(changed), None, true, now);
         stream.emit(key, None, None, false, now);
         let json = StreamRecord::to_event_json(&stream.take());
-        let records: Vec<_> = read_event(&json).unwrap().into_iter().map(|read| read.record.unwrap()).collect();
-        assert_eq!(records.iter().map(|record| record.kind).collect::<Vec<_>>(), [ChangeKind::Insert, ChangeKind::Modify, ChangeKind::Remove]);
+        let records: Vec<_> = read_event(&json)
+            .unwrap()
+            .into_iter()
+            .map(|read| read.record.unwrap())
+            .collect();
+        assert_eq!(
+            records.iter().map(|record| record.kind).collect::<Vec<_>>(),
+            [ChangeKind::Insert, ChangeKind::Modify, ChangeKind::Remove]
+        );
         let modify = &records[1];
         assert_eq!(modify.created, Some(EpochMillis(1_778_079_608_000)));
         assert_eq!(modify.stream_label, "2026-01-01T00:00:00.000");
         assert_eq!(modify.new.as_ref().unwrap().to_item().unwrap()["rf"], number(7));
         assert!(modify.user_identity.is_none());
         let removed_by = records[2].user_identity.as_ref().unwrap();
-        assert_eq!((&*removed_by.kind, &*removed_by.principal), ("Service", "dynamodb.amazonaws.com"));
+        assert_eq!(
+            (&*removed_by.kind, &*removed_by.principal),
+            ("Service", "dynamodb.amazonaws.com")
+        );
         assert!(stream.take().is_empty());
     }
 }

@@ -4,7 +4,10 @@ use crate::record::ChangeKind;
 use crate::write::{Action, Condition, TransactionAction};
 
 fn key(pk: &str) -> ItemKey {
-    ItemKey { pk: pk.to_owned(), sk: "s".to_owned() }
+    ItemKey {
+        pk: pk.to_owned(),
+        sk: "s".to_owned(),
+    }
 }
 
 fn item(pk: &str, rest: &[(&str, AttributeValue)]) -> Item {
@@ -14,20 +17,34 @@ fn item(pk: &str, rest: &[(&str, AttributeValue)]) -> Item {
 }
 
 fn set(attribute: &str, value: AttributeValue) -> Action {
-    Action::Set { attribute: attribute.to_owned(), value }
+    Action::Set {
+        attribute: attribute.to_owned(),
+        value,
+    }
 }
 
 fn add(attribute: &str, delta: i128) -> Action {
-    Action::Add { attribute: attribute.to_owned(), delta }
+    Action::Add {
+        attribute: attribute.to_owned(),
+        delta,
+    }
 }
 
 fn update(pk: &str, actions: Vec<Action>) -> Update {
-    Update { key: key(pk), actions, conditions: vec![], return_item_on_failure: false }
+    Update {
+        key: key(pk),
+        actions,
+        conditions: vec![],
+        return_item_on_failure: false,
+    }
 }
 
 fn transaction(token: &str, updates: &[Update]) -> Transaction {
     let actions = updates.iter().cloned().map(TransactionAction::Update).collect();
-    Transaction { actions, token: token.to_owned() }
+    Transaction {
+        actions,
+        token: token.to_owned(),
+    }
 }
 
 fn streaming() -> MemoryTable {
@@ -45,7 +62,10 @@ fn a_token_is_remembered_for_ten_minutes() {
     assert_eq!(table.apply_transaction(&once), Ok(TransactionOutcome::Applied));
     assert_eq!(count(), number(1));
     let fault = table.apply_transaction(&other).unwrap_err();
-    assert_eq!((fault.code.as_str(), fault.class), ("IdempotentParameterMismatchException", FaultClass::Retryable));
+    assert_eq!(
+        (fault.code.as_str(), fault.class),
+        ("IdempotentParameterMismatchException", FaultClass::Retryable)
+    );
     table.set_now(EpochMillis(600_000));
     assert_eq!(table.apply_transaction(&other), Ok(TransactionOutcome::Applied));
     assert_eq!(count(), number(3));
@@ -54,9 +74,15 @@ fn a_token_is_remembered_for_ten_minutes() {
 #[test]
 fn a_transaction_that_did_not_take_effect_is_judged_anew() {
     let table = MemoryTable::new();
-    let guarded = Update { conditions: vec![Condition::item_exists()], ..update("p", vec![add("n", 1)]) };
+    let guarded = Update {
+        conditions: vec![Condition::item_exists()],
+        ..update("p", vec![add("n", 1)])
+    };
     let guarded = transaction("t", &[guarded]);
-    assert_eq!(table.apply_transaction(&guarded), Ok(TransactionOutcome::LostRace { failed: vec![0] }));
+    assert_eq!(
+        table.apply_transaction(&guarded),
+        Ok(TransactionOutcome::LostRace { failed: vec![0] })
+    );
     table.put_item(&item("p", &[])).unwrap();
     assert_eq!(table.apply_transaction(&guarded), Ok(TransactionOutcome::Applied));
 }
@@ -66,11 +92,19 @@ fn changes_reach_the_stream_with_both_images() {
     let table = streaming();
     table.set_now(EpochMillis(5000));
     table.apply_update(&update("p", vec![add("n", 1)])).unwrap();
-    table.apply_transaction(&transaction("t", &[update("p", vec![add("n", 1)]), update("q", vec![add("n", 1)])])).unwrap();
+    table
+        .apply_transaction(&transaction(
+            "t",
+            &[update("p", vec![add("n", 1)]), update("q", vec![add("n", 1)])],
+        ))
+        .unwrap();
     table.delete_item(&key("p"));
     let (one, two) = (item("p", &[("n", number(1))]), item("p", &[("n", number(2))]));
     let records = table.take_records();
-    let seen: Vec<_> = records.iter().map(|r| (r.kind, r.key.clone(), r.old.clone(), r.new.clone())).collect();
+    let seen: Vec<_> = records
+        .iter()
+        .map(|r| (r.kind, r.key.clone(), r.old.clone(), r.new.clone()))
+        .collect();
     let expected = [
         (ChangeKind::Insert, key("p"), None, Some(one.clone())),
         (ChangeKind::Modify, key("p"), Some(one), Some(two.clone())),
@@ -78,21 +112,42 @@ fn changes_reach_the_stream_with_both_images() {
         (ChangeKind::Remove, key("p"), Some(two), None),
     ];
     assert_eq!(seen, expected);
-    assert!(records.iter().all(|record| record.created == EpochMillis(5000) && !record.expired));
+    assert!(
+        records
+            .iter()
+            .all(|record| record.created == EpochMillis(5000) && !record.expired)
+    );
     assert!(table.take_records().is_empty());
 }
 
 #[test]
 fn a_write_that_changes_nothing_leaves_no_record() {
     let table = streaming();
-    table.put_item(&item("p", &[("n", number(1)), ("s", text("x"))])).unwrap();
+    table
+        .put_item(&item("p", &[("n", number(1)), ("s", text("x"))]))
+        .unwrap();
     table.take_records();
     let spelled = AttributeValue::N("1.0".to_owned());
-    let kept = Action::SetFrom { attribute: "n".to_owned(), source: "n".to_owned(), default: number(9) };
-    table.apply_update(&update("p", vec![set("n", spelled), add("zero", 0)])).unwrap();
+    let kept = Action::SetFrom {
+        attribute: "n".to_owned(),
+        source: "n".to_owned(),
+        default: number(9),
+    };
+    table
+        .apply_update(&update("p", vec![set("n", spelled), add("zero", 0)]))
+        .unwrap();
     assert_eq!(table.take_records().len(), 1, "an attribute appeared");
-    table.apply_update(&update("p", vec![kept, set("s", text("x")), add("zero", 0)])).unwrap();
-    table.apply_update(&update("p", vec![Action::Remove { attribute: "absent".to_owned() }])).unwrap();
+    table
+        .apply_update(&update("p", vec![kept, set("s", text("x")), add("zero", 0)]))
+        .unwrap();
+    table
+        .apply_update(&update(
+            "p",
+            vec![Action::Remove {
+                attribute: "absent".to_owned(),
+            }],
+        ))
+        .unwrap();
     table.put_item(&table.get(&key("p")).unwrap()).unwrap();
     table.delete_item(&key("q"));
     assert_eq!(table.take_records(), []);
@@ -105,9 +160,15 @@ fn a_refused_write_leaves_no_trace() {
     table.take_records();
     let before = table.items();
     let impossible = update("p", vec![set("n", number(1)), add("s", 1)]);
-    assert_eq!(table.apply_update(&impossible).unwrap_err().class, FaultClass::Permanent);
+    assert_eq!(
+        table.apply_update(&impossible).unwrap_err().class,
+        FaultClass::Permanent
+    );
     let members = [update("q", vec![add("n", 1)]), impossible];
-    assert_eq!(table.apply_transaction(&transaction("t", &members)).unwrap_err().class, FaultClass::Permanent);
+    assert_eq!(
+        table.apply_transaction(&transaction("t", &members)).unwrap_err().class,
+        FaultClass::Permanent
+    );
     assert_eq!(table.items(), before);
     assert_eq!(table.take_records(), []);
 }
@@ -119,6 +180,9 @@ fn time_to_live_removes_what_is_due_and_says_so() {
     table.put_item(&item("not_yet", &[("ttl", number(10))])).unwrap();
     table.put_item(&item("no_number", &[("ttl", text("9"))])).unwrap();
     table.put_item(&item("none", &[])).unwrap();
+    table
+        .put_item(&item("slip", &[("ttl", number(-5 * 365 * 86_400))]))
+        .unwrap();
     table.take_records();
     table.set_now(EpochMillis(10_999));
     assert_eq!(table.expire(), 1);
@@ -126,7 +190,7 @@ fn time_to_live_removes_what_is_due_and_says_so() {
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].kind, records[0].expired), (ChangeKind::Remove, true));
     assert_eq!(records[0].old, Some(item("due", &[("ttl", number(9))])));
-    assert_eq!(table.items().len(), 3);
+    assert_eq!(table.items().len(), 4);
 }
 
 #[test]

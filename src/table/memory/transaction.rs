@@ -68,7 +68,11 @@ pub(super) fn check(transaction: &Transaction) -> Result<Vec<ItemKey>, Invalid> 
     });
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     let different: BTreeSet<&ItemKey> = keys.iter().collect();
-    if different.len() == keys.len() { Ok(keys) } else { Err(Invalid) }
+    if different.len() == keys.len() {
+        Ok(keys)
+    } else {
+        Err(Invalid)
+    }
 }
 
 fn check_put(put: &Put) -> Result<(), Invalid> {
@@ -79,7 +83,9 @@ fn check_put(put: &Put) -> Result<(), Invalid> {
 
 /// An item as it is stored when put as a whole.
 pub(super) fn stored_item(item: &Item) -> Result<Item, Invalid> {
-    item.iter().map(|(name, value)| Ok((name.clone(), value::stored(value)?))).collect()
+    item.iter()
+        .map(|(name, value)| Ok((name.clone(), value::stored(value)?)))
+        .collect()
 }
 
 /// What a checked member comes to.

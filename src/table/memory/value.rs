@@ -11,7 +11,9 @@ pub(super) fn stored(value: &AttributeValue) -> Result<AttributeValue, Invalid> 
     Ok(match value {
         AttributeValue::N(text) => AttributeValue::N(number::stored(text)?),
         AttributeValue::Null(false) => return Err(Invalid),
-        AttributeValue::S(_) | AttributeValue::B(_) | AttributeValue::Bool(_) | AttributeValue::Null(true) => value.clone(),
+        AttributeValue::S(_) | AttributeValue::B(_) | AttributeValue::Bool(_) | AttributeValue::Null(true) => {
+            value.clone()
+        }
         AttributeValue::L(members) => AttributeValue::L(members.iter().map(stored).collect::<Result<_, _>>()?),
         AttributeValue::M(members) => {
             let member = |(name, value): (&String, &AttributeValue)| Ok((name.clone(), stored(value)?));
@@ -20,7 +22,10 @@ pub(super) fn stored(value: &AttributeValue) -> Result<AttributeValue, Invalid> 
         AttributeValue::Ss(members) => AttributeValue::Ss(set(members.clone())?),
         AttributeValue::Bs(members) => AttributeValue::Bs(set(members.clone())?),
         AttributeValue::Ns(members) => {
-            let members = members.iter().map(|text| number::stored(text)).collect::<Result<_, _>>()?;
+            let members = members
+                .iter()
+                .map(|text| number::stored(text))
+                .collect::<Result<_, _>>()?;
             AttributeValue::Ns(set(members)?)
         }
     })
@@ -44,7 +49,11 @@ pub(super) fn check(value: &AttributeValue) -> Result<(), Invalid> {
 fn set<T: Ord>(mut members: Vec<T>) -> Result<Vec<T>, Invalid> {
     members.sort_unstable();
     let repeated = members.windows(2).any(|pair| pair[0] == pair[1]);
-    if members.is_empty() || repeated { Err(Invalid) } else { Ok(members) }
+    if members.is_empty() || repeated {
+        Err(Invalid)
+    } else {
+        Ok(members)
+    }
 }
 
 /// Whether `<` and its kin can be asked of a value of this type at all.
@@ -69,7 +78,9 @@ pub(super) fn compare(left: &AttributeValue, right: &AttributeValue) -> Option<O
         (AttributeValue::S(left), AttributeValue::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
         (AttributeValue::B(left), AttributeValue::B(right)) => Some(left.cmp(right)),
         // The other types, and mixed ones: what is stored has one spelling, so it only takes the other side's.
-        (left, right) => stored(right).is_ok_and(|right| *left == right).then_some(Ordering::Equal),
+        (left, right) => stored(right)
+            .is_ok_and(|right| *left == right)
+            .then_some(Ordering::Equal),
     }
 }
 
@@ -92,13 +103,19 @@ mod tests {
             assert_eq!(stored(&value), Err(Invalid));
             assert_eq!(check(&value), Err(Invalid));
             assert_eq!(stored(&AttributeValue::L(vec![value.clone()])), Err(Invalid));
-            assert_eq!(stored(&AttributeValue::M([("k".to_owned(), value)].into())), Err(Invalid));
+            assert_eq!(
+                stored(&AttributeValue::M([("k".to_owned(), value)].into())),
+                Err(Invalid)
+            );
         }
     }
 
     #[test]
     fn numbers_get_one_spelling_at_any_depth() {
-        let spelled = AttributeValue::L(vec![AttributeValue::N("1.0".to_owned()), AttributeValue::Ns(vec!["2e1".to_owned()])]);
+        let spelled = AttributeValue::L(vec![
+            AttributeValue::N("1.0".to_owned()),
+            AttributeValue::Ns(vec!["2e1".to_owned()]),
+        ]);
         let expected = AttributeValue::L(vec![number(1), AttributeValue::Ns(vec!["20".to_owned()])]);
         assert_eq!(stored(&spelled), Ok(expected.clone()));
         assert_eq!(compare(&expected, &spelled), Some(Ordering::Equal));
@@ -106,7 +123,13 @@ mod tests {
 
     #[test]
     fn different_types_do_not_compare() {
-        let values = [number(1), text("1"), AttributeValue::Bool(true), AttributeValue::Null(true), AttributeValue::B(vec![49])];
+        let values = [
+            number(1),
+            text("1"),
+            AttributeValue::Bool(true),
+            AttributeValue::Null(true),
+            AttributeValue::B(vec![49]),
+        ];
         for (i, left) in values.iter().enumerate() {
             for (j, right) in values.iter().enumerate() {
                 assert_eq!(compare(left, right), (i == j).then_some(Ordering::Equal));

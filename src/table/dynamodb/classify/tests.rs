@@ -30,21 +30,32 @@ fn service<E>(error: E) -> SdkError<E, ()> {
 }
 
 fn unmodelled(code: &str) -> SdkError<UpdateItemError, ()> {
-    let meta = ErrorMetadata::builder().code(code).message("item sk-secret is at fault").build();
+    let meta = ErrorMetadata::builder()
+        .code(code)
+        .message("item sk-secret is at fault")
+        .build();
     service(UpdateItemError::generic(meta))
 }
 
 fn reasons(codes: &[Option<&str>]) -> Vec<CancellationReason> {
     let reason = |code: &Option<&str>| {
-        CancellationReason::builder().set_code(code.map(str::to_owned)).message("item sk-secret").build()
+        CancellationReason::builder()
+            .set_code(code.map(str::to_owned))
+            .message("item sk-secret")
+            .build()
     };
     codes.iter().map(reason).collect()
 }
 
 fn cancelled(codes: &[&str]) -> Result<TransactionOutcome, Fault> {
     let codes: Vec<_> = codes.iter().copied().map(Some).collect();
-    let canceled = TransactionCanceledException::builder().set_cancellation_reasons(Some(reasons(&codes))).build();
-    refused_transaction(codes.len(), &service(TransactWriteItemsError::TransactionCanceledException(canceled)))
+    let canceled = TransactionCanceledException::builder()
+        .set_cancellation_reasons(Some(reasons(&codes)))
+        .build();
+    refused_transaction(
+        codes.len(),
+        &service(TransactWriteItemsError::TransactionCanceledException(canceled)),
+    )
 }
 
 fn class(result: Result<TransactionOutcome, Fault>) -> FaultClass {
@@ -73,7 +84,11 @@ fn codes_are_sorted_and_unknown_ones_are_retryable() {
         ("SerializationException", FaultClass::Retryable),
         ("SomethingNew", FaultClass::Retryable),
     ] {
-        let expected = Fault { operation: "UpdateItem", code: code.to_owned(), class };
+        let expected = Fault {
+            operation: "UpdateItem",
+            code: code.to_owned(),
+            class,
+        };
         assert_eq!(refused_update(unmodelled(code)), Err(expected));
     }
 }
@@ -81,7 +96,9 @@ fn codes_are_sorted_and_unknown_ones_are_retryable() {
 #[test]
 fn modelled_exceptions_are_sorted_like_their_codes() {
     let meta = |code: &str| ErrorMetadata::builder().code(code).build();
-    let conflict = TransactionConflictException::builder().meta(meta("TransactionConflictException")).build();
+    let conflict = TransactionConflictException::builder()
+        .meta(meta("TransactionConflictException"))
+        .build();
     let fault = refused_update(service(UpdateItemError::TransactionConflictException(conflict))).unwrap_err();
     assert_eq!(fault.class, FaultClass::Conflict);
     let size = ItemCollectionSizeLimitExceededException::builder()
@@ -89,8 +106,13 @@ fn modelled_exceptions_are_sorted_like_their_codes() {
         .build();
     let fault = refused_update(service(UpdateItemError::ItemCollectionSizeLimitExceededException(size))).unwrap_err();
     assert_eq!(fault.class, FaultClass::Permanent);
-    let missing = ResourceNotFoundException::builder().meta(meta("ResourceNotFoundException")).build();
-    let fault = super::fault(BATCH_GET_ITEM, &service(BatchGetItemError::ResourceNotFoundException(missing)));
+    let missing = ResourceNotFoundException::builder()
+        .meta(meta("ResourceNotFoundException"))
+        .build();
+    let fault = super::fault(
+        BATCH_GET_ITEM,
+        &service(BatchGetItemError::ResourceNotFoundException(missing)),
+    );
     assert_eq!((fault.operation, fault.class), ("BatchGetItem", FaultClass::Retryable));
 }
 
@@ -99,10 +121,22 @@ fn what_happened_on_the_way_has_a_fixed_word_and_is_retryable() {
     type Error = SdkError<UpdateItemError, ()>;
     for (error, word) in [
         (Error::timeout_error("sk-secret"), "timeout"),
-        (Error::dispatch_failure(ConnectorError::timeout("sk-secret".into())), "timeout"),
-        (Error::dispatch_failure(ConnectorError::io("sk-secret".into())), "connection"),
-        (Error::dispatch_failure(ConnectorError::user("sk-secret".into())), "connection"),
-        (Error::dispatch_failure(ConnectorError::other("sk-secret".into(), None)), "connection"),
+        (
+            Error::dispatch_failure(ConnectorError::timeout("sk-secret".into())),
+            "timeout",
+        ),
+        (
+            Error::dispatch_failure(ConnectorError::io("sk-secret".into())),
+            "connection",
+        ),
+        (
+            Error::dispatch_failure(ConnectorError::user("sk-secret".into())),
+            "connection",
+        ),
+        (
+            Error::dispatch_failure(ConnectorError::other("sk-secret".into(), None)),
+            "connection",
+        ),
         (Error::response_error("sk-secret", ()), "response"),
         (Error::construction_failure("sk-secret"), "construction"),
         (service(UpdateItemError::unhandled("sk-secret")), "unknown"),
@@ -114,7 +148,11 @@ fn what_happened_on_the_way_has_a_fixed_word_and_is_retryable() {
 #[test]
 fn what_does_not_look_like_a_code_is_not_repeated() {
     for code in ["", "ns/BUCKET#sk-secret#r#0", "two words", &"x".repeat(65), "é"] {
-        assert_eq!(refused_update(unmodelled(code)), Err(retryable("UpdateItem", "unknown")), "{code}");
+        assert_eq!(
+            refused_update(unmodelled(code)),
+            Err(retryable("UpdateItem", "unknown")),
+            "{code}"
+        );
     }
     let fault = class_and_code(cancelled(&["None", "ns/BUCKET#sk-secret#r#0"]));
     assert_eq!(fault, (FaultClass::Retryable, "unknown".to_owned()));
@@ -132,7 +170,10 @@ fn a_failed_condition_is_a_lost_race_with_the_item_where_there_is_one() {
         refused_update(service(UpdateItemError::ConditionalCheckFailedException(failed)))
     };
     assert_eq!(failed(None), Ok(UpdateOutcome::LostRace { found: None }));
-    assert_eq!(failed(Some(HashMap::new())), Ok(UpdateOutcome::LostRace { found: None }));
+    assert_eq!(
+        failed(Some(HashMap::new())),
+        Ok(UpdateOutcome::LostRace { found: None })
+    );
     let stored = HashMap::from([("#seq0".to_owned(), SdkValue::S("x".to_owned()))]);
     let found = Some(Item::from([("#seq0".to_owned(), text("x"))]));
     assert_eq!(failed(Some(stored)), Ok(UpdateOutcome::LostRace { found }));
@@ -142,21 +183,46 @@ fn a_failed_condition_is_a_lost_race_with_the_item_where_there_is_one() {
 fn failed_conditions_alone_are_a_lost_race() {
     let lost = |failed| Ok(TransactionOutcome::LostRace { failed });
     assert_eq!(cancelled(&["ConditionalCheckFailed"]), lost(vec![0]));
-    assert_eq!(cancelled(&["None", "ConditionalCheckFailed", "ConditionalCheckFailed"]), lost(vec![1, 2]));
-    assert_eq!(cancellation(2, &reasons(&[None, Some("ConditionalCheckFailed")])), lost(vec![1]));
+    assert_eq!(
+        cancelled(&["None", "ConditionalCheckFailed", "ConditionalCheckFailed"]),
+        lost(vec![1, 2])
+    );
+    assert_eq!(
+        cancellation(2, &reasons(&[None, Some("ConditionalCheckFailed")])),
+        lost(vec![1])
+    );
 }
 
 #[test]
 fn the_heaviest_reason_decides() {
     use FaultClass::{Conflict, Permanent, Retryable};
     assert_eq!(class(cancelled(&["TransactionConflict", "None"])), Conflict);
-    assert_eq!(class(cancelled(&["ConditionalCheckFailed", "TransactionConflict"])), Conflict);
+    assert_eq!(
+        class(cancelled(&["ConditionalCheckFailed", "TransactionConflict"])),
+        Conflict
+    );
     assert_eq!(class(cancelled(&["TransactionConflict", "ThrottlingError"])), Retryable);
-    assert_eq!(class(cancelled(&["ProvisionedThroughputExceeded", "ConditionalCheckFailed"])), Retryable);
+    assert_eq!(
+        class(cancelled(&["ProvisionedThroughputExceeded", "ConditionalCheckFailed"])),
+        Retryable
+    );
     assert_eq!(class(cancelled(&["ConditionalCheckFailed", "SomethingNew"])), Retryable);
     assert_eq!(class(cancelled(&["TransactionConflict", "AccessDenied"])), Retryable);
-    assert_eq!(class(cancelled(&["ValidationError", "ThrottlingError", "TransactionConflict"])), Permanent);
-    assert_eq!(class(cancelled(&["ItemCollectionSizeLimitExceeded", "ConditionalCheckFailed"])), Permanent);
+    assert_eq!(
+        class(cancelled(&[
+            "ValidationError",
+            "ThrottlingError",
+            "TransactionConflict"
+        ])),
+        Permanent
+    );
+    assert_eq!(
+        class(cancelled(&[
+            "ItemCollectionSizeLimitExceeded",
+            "ConditionalCheckFailed"
+        ])),
+        Permanent
+    );
 }
 
 #[test]
@@ -167,10 +233,16 @@ fn reasons_that_do_not_add_up_are_retryable() {
     assert_eq!(cancellation(1, &reasons(&[Some("None")])), doubtful);
     assert_eq!(cancellation(2, &reasons(&[None, None])), doubtful);
     assert_eq!(cancellation(2, &reasons(&[Some("ConditionalCheckFailed")])), doubtful);
-    assert_eq!(cancellation(1, &reasons(&[Some("ValidationError"), Some("None")])), doubtful);
+    assert_eq!(
+        cancellation(1, &reasons(&[Some("ValidationError"), Some("None")])),
+        doubtful
+    );
     let silent = TransactionCanceledException::builder().build();
     assert_eq!(
-        refused_transaction(2, &service(TransactWriteItemsError::TransactionCanceledException(silent))),
+        refused_transaction(
+            2,
+            &service(TransactWriteItemsError::TransactionCanceledException(silent))
+        ),
         doubtful
     );
 }
