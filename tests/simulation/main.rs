@@ -4,45 +4,127 @@
 //! - [`client`]: clients, operators and old writers. [`world`]: the table, the stream, and who is at work.
 //! - [`scenario`], [`step`]: what a seed runs, and the scheduler's choices. [`runner`]: runs and shortened traces.
 //! - [`audit`]: what must hold after every step. [`coverage`]: what was exercised.
+//! - [`search`]: every order of small configurations. [`regressions`]: traces of faults that were found.
 //!
-//! Without arguments, as `cargo test` runs it: the named regressions and 500 seeds. With arguments after `--`:
-//! `--seeds N --from S` runs more.
+//! Without arguments, as `cargo test` runs it: the regressions, the search, and 500 seeds whose coverage is required.
+//! `cargo test --features replay --test simulation -- --seeds N --from S` runs those seeds alone, with progress.
 
+mod arguments;
 mod audit;
 mod client;
 mod coverage;
 mod port;
+mod regressions;
 mod runner;
 mod scenario;
+mod search;
 mod step;
 mod world;
 
+use std::process::ExitCode;
 use std::time::Instant;
 
+use arguments::Arguments;
 use coverage::Coverage;
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)?.parse::<u64>().ok()
-    };
-    let (from, count) = (value("--from").unwrap_or(0), value("--seeds").unwrap_or(500));
-    let total = Coverage::default();
-    let start = Instant::now();
-    let mut failed = std::collections::BTreeMap::<&str, u64>::new();
-    for seed in from..from + count {
-        if let Err(failure) = runner::run_seed(seed, &total) {
-            let seen = failed.entry(failure.violation.rule).or_default();
-            *seen += 1;
-            if *seen > 1 { continue; }
-            let shortest = runner::minimise(&failure);
-            if std::env::var("TRACE").is_ok() { let mut w = world::World::new(shortest.scenario); for step in &shortest.steps { println!("{step:?}"); let _ = w.step(*step); for (k, v) in w.shards() { println!("      {k} {v:?}"); } } }
-            println!("seed {seed}: {}: {}\n  {:?}", shortest.violation.rule, shortest.violation.detail, shortest.scenario);
-            for step in &shortest.steps { println!("    {step:?},"); }
+/// What CI runs.
+const SEEDS: u64 = 500;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::read(std::env::args().skip(1));
+    if arguments.lists {
+        return ExitCode::SUCCESS;
+    }
+    let mut checks = Checks::default();
+    if arguments.seeds.is_none() {
+        if arguments.selects("regressions") {
+            checks.report("regressions", regressions());
+        }
+        if arguments.selects("search") {
+            checks.report("search", search());
         }
     }
-    println!("{:.0} steps/s", count as f64 * 5000.0 / start.elapsed().as_secs_f64());
-    println!("{failed:?}");
-    for (n, c) in total.counts() { if c < 100 {println!("{c:8} {n}"); }}
+    if arguments.selects("seeds") {
+        let (from, count) = (arguments.from, arguments.seeds.unwrap_or(SEEDS));
+        checks.report("seeds", seeds(from, count, arguments.until_first));
+    }
+    println!("\ntest result: {}. {} passed; {} failed", if checks.failed == 0 { "ok" } else { "FAILED" }, checks.passed, checks.failed);
+    if checks.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Default)]
+struct Checks {
+    passed: u32,
+    failed: u32,
+}
+
+impl Checks {
+    fn report(&mut self, name: &str, holds: bool) {
+        println!("test {name} ... {}", if holds { "ok" } else { "FAILED" });
+        *(if holds { &mut self.passed } else { &mut self.failed }) += 1;
+    }
+}
+
+fn regressions() -> bool {
+    let failures = regressions::failures();
+    for (name, seed, violation) in &failures {
+        println!("  {name} (seed {seed}): {}: {}", violation.rule, violation.detail);
+    }
+    failures.is_empty()
+}
+
+fn search() -> bool {
+    let mut holds = true;
+    search::search(|found| {
+        println!("  {:45} {:7} states, depth {}", found.name, found.states, found.depth);
+        if let Some((violation, steps)) = found.failure {
+            holds = false;
+            println!("    {}: {}", violation.rule, violation.detail);
+            steps.iter().for_each(|step| println!("      {step:?},"));
+        }
+    });
+    holds
+}
+
+fn seeds(from: u64, count: u64, until_first: bool) -> bool {
+    let (total, start) = (Coverage::default(), Instant::now());
+    let mut failed = 0;
+    for seed in from..from.saturating_add(count) {
+        if let Err(failure) = runner::run_seed(seed, &total) {
+            failed += 1;
+            print_failure(&runner::minimise(&failure));
+            if until_first {
+                println!("  caught after {} seeds", seed - from + 1);
+                return false;
+            }
+        }
+        let done = seed - from + 1;
+        if done.is_multiple_of(1000) {
+            println!("  {done} seeds of {count}, {failed} failed, {:.0} steps/s", speed(done, start));
+        }
+    }
+    println!("  {count} seeds from {from}, {failed} failed, {:.0} steps/s", speed(count, start));
+    let missing = total.missing(count);
+    if !until_first {
+        total.print();
+        missing.iter().for_each(|(name, seen, least)| println!("  not exercised enough: {name}: {seen} of {least}"));
+    }
+    failed == 0 && (until_first || missing.is_empty())
+}
+
+fn speed(seeds: u64, start: Instant) -> f64 {
+    // Only shown; a million seeds lose no precision.
+    #[allow(clippy::cast_precision_loss)]
+    let steps = (seeds * runner::STEPS as u64) as f64;
+    steps / start.elapsed().as_secs_f64()
+}
+
+/// Everything needed to see it again: seed, commit, scenario and the shortened trace.
+fn print_failure(failure: &runner::Failure) {
+    let commit = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let commit = commit.ok().map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    println!("  seed {} at commit {}", failure.scenario.seed, commit.unwrap_or_default());
+    println!("  {}: {}", failure.violation.rule, failure.violation.detail);
+    println!("  {:?}", failure.scenario);
+    failure.steps.iter().for_each(|step| println!("    {step:?},"));
 }

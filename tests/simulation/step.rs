@@ -59,6 +59,18 @@ pub enum Step {
     BadSchedule(bool),
 }
 
+impl Step {
+    /// Who must be idle for the step to begin.
+    pub fn actor(self) -> Option<u8> {
+        match self {
+            Self::Acquire(client, ..) | Self::OldAcquire(client, ..) | Self::Adjust(client, _) => Some(client),
+            Self::Operate(_) => Some(World::CLIENTS),
+            Self::Deliver(aggregator, _) => Some(World::CLIENTS + 1 + aggregator),
+            _ => None,
+        }
+    }
+}
+
 /// Chooses the next step.
 pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     let scenario = world.scenario;
