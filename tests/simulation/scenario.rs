@@ -7,11 +7,7 @@ use limiter_aggregator::schedule::Parameters;
 use limiter_aggregator::units::Millitokens;
 
 /// Whose buckets are simulated.
-pub const GROUP: BucketGroup<'static> = BucketGroup {
-    namespace: "n",
-    entity: "e",
-    resource: "r",
-};
+pub const GROUP: BucketGroup<'static> = BucketGroup { namespace: "n", entity: "e", resource: "r" };
 /// Where the clock starts, on a reset edge.
 pub const START: i64 = 1_790_000_400_000;
 /// Length of a calendar period; the schedule below must agree.
@@ -100,11 +96,11 @@ impl Scenario {
             call_faults: chance(60),
             delivery_faults: chance(60),
             open_fan_outs: chance(60),
-            operator: chance(35),
-            removals: chance(25),
-            old_writers: chance(15),
+            operator: chance(45),
+            removals: chance(45),
+            old_writers: chance(10),
             old_items: chance(20),
-            bad_schedules: chance(10),
+            bad_schedules: chance(20),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },
             write_budget: [8, 20, 60][rng.usize(0..3)],
@@ -128,15 +124,7 @@ impl Configuration {
     /// What is stored for a limit: odd numbers, so that every share is rounded.
     pub fn parameters(&self, kind: Kind) -> Parameters {
         let capacity = Millitokens(1_000_003 * self.per_mille / 1000);
-        let refill = if kind == Kind::Drip {
-            capacity
-        } else {
-            Millitokens::ZERO
-        };
-        Parameters {
-            capacity,
-            refill,
-            period_ms: 60_000,
-        }
+        let refill = if kind == Kind::Drip { capacity } else { Millitokens::ZERO };
+        Parameters { capacity, refill, period_ms: 60_000 }
     }
 }
