@@ -2,6 +2,7 @@
 
 mod counting;
 mod failures;
+mod hostile;
 mod model;
 mod records;
 mod seen;
