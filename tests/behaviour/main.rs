@@ -6,6 +6,7 @@ mod engine;
 mod engine_support;
 mod propagation;
 mod pure_planning;
+mod refill_conditions;
 #[path = "../support/mod.rs"]
 mod support;
 mod table_arms;
