@@ -7,8 +7,10 @@ mod engine_support;
 mod propagation;
 mod pure_planning;
 mod refill_conditions;
+mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;
 mod table_arms;
 mod table_wire;
+mod usage;
 mod wire_proxy;

@@ -205,6 +205,7 @@ impl Observer for Notes {
             Step::Refill { shard, result: Some(result), .. } => format!("refill {shard} {}", word(result)),
             Step::Doubling { result: Some(result), .. } => format!("doubling {}", word(result)),
             Step::Refill { .. } | Step::Doubling { .. } => return,
+            Step::Usage { .. } | Step::UsageUncounted(_) | Step::UsageReservedName { .. } => return,
             Step::RiseRefused { .. } => "rise refused".to_owned(),
             Step::RiseUnread { .. } => "rise unread".to_owned(),
             Step::Raise { raise, result, .. } => format!("raise {} {}", raise.shard, word(result)),

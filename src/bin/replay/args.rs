@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use limiter_aggregator::units::EpochMillis;
+
+use crate::failure;
+use crate::instant;
+
+/// Run stream events of a rate-limit table through the aggregator and say what it decides for each shard, and why.
+///
+/// By default every event runs on a fresh table of an embedded engine. Beside EVENT `NAME.json`, a file
+/// `NAME.table.json` supplies the table's items and the instant.
+#[derive(Debug, Parser)]
+#[command(
+    name = "replay",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub struct Arguments {
+    /// What else to do than to replay.
+    #[command(subcommand)]
+    pub task: Option<Task>,
+    /// What to replay.
+    #[command(flatten)]
+    pub replay: ReplayArguments,
+}
+
+/// What `replay` can do besides.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Explain a compact schedule: the crontab lines it stands for, what is in force, last and next change
+    Schedule(ScheduleArguments),
+    /// Serve the embedded engine with the table, for other clients, until Ctrl-C
+    Serve(ServeArguments),
+}
+
+/// Arguments of a replay.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// Events: a Lambda event, an array of records, or JSON lines; a folder stands for its *.json and *.jsonl
+    #[arg(value_name = "EVENT", required = true)]
+    pub events: Vec<PathBuf>,
+    /// Items to put into the table first: a JSON array in DynamoDB JSON
+    #[arg(long, value_name = "FILE")]
+    pub items: Option<PathBuf>,
+    /// The instant that the rules see: epoch milliseconds or RFC 3339 [default: the event's table file, else now]
+    #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
+    pub now: Option<EpochMillis>,
+    /// Write every item of the table afterwards, as a JSON array in DynamoDB JSON; needs a single event
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+    /// Every limit with its balance, ceiling and reason, every change and every condition
+    #[arg(long)]
+    pub explain: bool,
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show namespace, entity and resource instead of a short hash
+    #[arg(long)]
+    pub show_ids: bool,
+    /// Work on a table behind this endpoint instead of the embedded engine
+    #[arg(long, value_name = "URL", requires = "table", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+    /// Work on this table; without --endpoint-url the one that the AWS environment leads to
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+}
+
+/// Arguments of `replay schedule`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("schedules").args(["sched", "rsched"]).required(true).multiple(true))]
+pub struct ScheduleArguments {
+    /// A parameter schedule, as stored
+    #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
+    pub sched: Option<String>,
+    /// A reset schedule, as stored
+    #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
+    pub rsched: Option<String>,
+    /// The IANA time zone of both
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub tz: String,
+    /// The instant to look from: epoch milliseconds or RFC 3339 [default: now]
+    #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
+    pub now: Option<EpochMillis>,
+    /// Base capacity as stored, in millitokens
+    #[arg(long, value_name = "MILLITOKENS", allow_hyphen_values = true)]
+    pub cp: Option<i64>,
+    /// Base refill amount as stored, in millitokens
+    #[arg(long, value_name = "MILLITOKENS", allow_hyphen_values = true)]
+    pub ra: Option<i64>,
+    /// Base refill period as stored, in milliseconds
+    #[arg(long, value_name = "MILLISECONDS", allow_hyphen_values = true)]
+    pub rp: Option<i64>,
+}
+
+/// Arguments of `replay serve`.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// Loopback port; 0 for any that is free
+    #[arg(long, default_value_t = 8000)]
+    pub port: u16,
+    /// Items to put into the table first: a JSON array in DynamoDB JSON
+    #[arg(long, value_name = "FILE")]
+    pub items: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Reads the command line. Help and version are printed here, and so is what is wrong, on one line.
+    ///
+    /// # Errors
+    /// The code to exit with.
+    pub fn from_command_line() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // Nobody is left to tell if this fails.
+                let _ = error.print();
+                ExitCode::SUCCESS
+            }
+            _ => {
+                failure::complain(&first_paragraph(&error.render().to_string()));
+                ExitCode::from(failure::EXIT_CODE)
+            }
+        })
+    }
+}
+
+/// What clap says, without its usage text, on one line.
+fn first_paragraph(message: &str) -> String {
+    let paragraph = message.split("\n\n").next().unwrap_or(message);
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let line = words.join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    format!("{line} (try --help)")
+}
+
+fn endpoint(text: &str) -> Result<String, String> {
+    if text.starts_with("http://") || text.starts_with("https://") {
+        Ok(text.to_owned())
+    } else {
+        Err("an endpoint starts with http:// or https://".to_owned())
+    }
+}

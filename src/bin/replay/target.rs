@@ -1,0 +1,154 @@
+//! What events run against: the embedded engine with a fresh table each, or one real table.
+
+use std::path::Path;
+
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{Credentials, Region};
+use limiter_aggregator::engine::{self, Engine, EngineError};
+use limiter_aggregator::item::Item;
+use limiter_aggregator::table::dynamodb::{DynamoDbTable, client_config, retries, timeouts};
+
+use crate::args::ReplayArguments;
+use crate::failure::Failure;
+
+/// Where a replay works.
+pub enum Target {
+    /// In this process; each event gets a table of its own.
+    Embedded {
+        /// Stopped when dropped.
+        engine: Engine,
+        /// How many tables there were.
+        tables: usize,
+    },
+    /// A table that exists.
+    Real {
+        /// Speaks to it.
+        client: Client,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A table to work on.
+pub struct Place {
+    /// Speaks to it.
+    pub client: Client,
+    /// Its name.
+    pub name: String,
+}
+
+impl Target {
+    /// What the arguments ask for.
+    ///
+    /// # Errors
+    /// Where the engine does not start.
+    pub async fn of(arguments: &ReplayArguments) -> Result<Self, Failure> {
+        let Some(name) = &arguments.table else {
+            let engine = Engine::start().await.map_err(engine_failure)?;
+            return Ok(Self::Embedded { engine, tables: 0 });
+        };
+        let client = match &arguments.endpoint_url {
+            Some(url) if url.starts_with("http://") => local_client(url),
+            url => aws_client(url.as_deref()).await,
+        };
+        Ok(Self::Real {
+            client,
+            name: name.clone(),
+        })
+    }
+
+    /// Whether it is a table that outlives this process.
+    pub fn is_real(&self) -> bool {
+        matches!(self, Self::Real { .. })
+    }
+
+    /// The table for the next event.
+    ///
+    /// # Errors
+    /// Where the engine does not create it.
+    pub async fn next_table(&mut self) -> Result<Place, Failure> {
+        match self {
+            Self::Embedded { engine, tables } => {
+                // A fresh name, not only a fresh table: the engine keeps a deleted table's stream records.
+                *tables += 1;
+                let (client, name) = (engine_client(engine), format!("replay-{tables}"));
+                engine::create_table(&client, &name).await.map_err(engine_failure)?;
+                Ok(Place { client, name })
+            }
+            Self::Real { client, name } => Ok(Place {
+                client: client.clone(),
+                name: name.clone(),
+            }),
+        }
+    }
+}
+
+impl Place {
+    /// Stores the items of a file.
+    ///
+    /// # Errors
+    /// Where one is refused.
+    pub async fn put(&self, items: &[Item], origin: &Path) -> Result<(), Failure> {
+        engine::put_items(&self.client, &self.name, items)
+            .await
+            .map_err(|error| {
+                Failure::about(
+                    origin,
+                    format_args!("the items could not be put into the table: {error}"),
+                )
+            })
+    }
+
+    /// Every item, by key.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub async fn items(&self) -> Result<Vec<Item>, Failure> {
+        engine::scan_items(&self.client, &self.name)
+            .await
+            .map_err(|error| Failure::new(format!("the table could not be read: {error}")))
+    }
+
+    /// The table as the aggregator works on it.
+    pub fn table(&self) -> DynamoDbTable {
+        DynamoDbTable::new(self.client.clone(), self.name.clone())
+    }
+}
+
+/// A client of the engine with the Lambda's retries and timeouts.
+pub fn engine_client(engine: &Engine) -> Client {
+    let config = engine::client_config(&engine.endpoint_url());
+    Client::from_conf(config.retry_config(retries()).timeout_config(timeouts()).build())
+}
+
+/// What the engine said, as a failure.
+pub fn engine_failure(error: EngineError) -> Failure {
+    Failure::new(format!("the embedded engine: {error}"))
+}
+
+/// A client of an endpoint without TLS, which is never AWS: it takes region and credentials from the environment where
+/// they are given, and needs none.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process starts here, and the SDK reads the same variables"
+)]
+fn local_client(url: &str) -> Client {
+    let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let mut config = engine::client_config(url)
+        .retry_config(retries())
+        .timeout_config(timeouts());
+    if let Some(region) = given("AWS_REGION").or_else(|| given("AWS_DEFAULT_REGION")) {
+        config = config.region(Region::new(region));
+    }
+    if let (Some(id), Some(secret)) = (given("AWS_ACCESS_KEY_ID"), given("AWS_SECRET_ACCESS_KEY")) {
+        let credentials = Credentials::new(id, secret, given("AWS_SESSION_TOKEN"), None, "environment");
+        config = config.credentials_provider(credentials);
+    }
+    Client::from_conf(config.build())
+}
+
+async fn aws_client(endpoint_url: Option<&str>) -> Client {
+    let base = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    Client::from_conf(client_config(&base, endpoint_url).build())
+}
