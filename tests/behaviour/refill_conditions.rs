@@ -7,9 +7,8 @@ use limiter_aggregator::write::Action;
 
 use crate::propagation::interposed::Interposed;
 use crate::propagation::scene::{
-    HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, event, handle_with, set, stored, world, write,
+    HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, bucket_rules, event, handle_with, set, stored, world, write,
 };
-use limiter_aggregator::config::Settings;
 
 const RF: i64 = NOW - 10_000;
 
@@ -20,7 +19,13 @@ fn is_written(shard: Shard, meanwhile: impl Fn(&MemoryTable)) -> bool {
     write(&table, 0, vec![add("b_rpm_tc", 20_000)]);
     let spent = event(&table);
     let notes = Notes::default();
-    handle_with(&Interposed::before(&table, 1, meanwhile), &spent, NOW, Settings::default(), &notes);
+    handle_with(
+        &Interposed::before(&table, 1, meanwhile),
+        &spent,
+        NOW,
+        bucket_rules(),
+        &notes,
+    );
     match notes.take().first().map(String::as_str) {
         Some("refill 0 applied") => true,
         Some("refill 0 lost") => false,
@@ -38,11 +43,28 @@ fn sets(name: &'static str, value: i64) -> impl Fn(&MemoryTable) {
 }
 
 fn removes(name: &'static str) -> impl Fn(&MemoryTable) {
-    move |table| write(table, 0, vec![Action::Remove { attribute: name.to_owned() }])
+    move |table| {
+        write(
+            table,
+            0,
+            vec![Action::Remove {
+                attribute: name.to_owned(),
+            }],
+        )
+    }
 }
 
 fn texts(name: &'static str, value: &'static str) -> impl Fn(&MemoryTable) {
-    move |table| write(table, 0, vec![Action::Set { attribute: name.to_owned(), value: text(value) }])
+    move |table| {
+        write(
+            table,
+            0,
+            vec![Action::Set {
+                attribute: name.to_owned(),
+                value: text(value),
+            }],
+        )
+    }
 }
 
 #[test]
@@ -69,7 +91,10 @@ fn a_limit_that_rides_along_leaves_room_for_refunds_up_to_its_ceiling() {
     let beside = || rpm().drip("tpm", 600_000, 100_000);
     assert!(is_written(beside(), sets("b_tpm_tk", 500_000)));
     assert!(!is_written(beside(), sets("b_tpm_tk", 500_001)));
-    assert!(!is_written(beside(), sets("b_tpm_cp", 500_000)), "its capacity must be the one that was read all the same");
+    assert!(
+        !is_written(beside(), sets("b_tpm_cp", 500_000)),
+        "its capacity must be the one that was read all the same"
+    );
 }
 
 #[test]
@@ -99,16 +124,26 @@ fn a_clamp_under_a_slow_clock_is_made_once() {
     write(&table, 0, vec![add("b_rpm_tc", 1)]);
     let seen = event(&table);
     for _ in 0..3 {
-        handle_with(&table, &seen, NOW, Settings::default(), &Notes::default());
+        handle_with(&table, &seen, NOW, bucket_rules(), &Notes::default());
     }
-    assert_eq!((stored(&table, 0, "b_rpm_tk"), stored(&table, 0, "rf")), (Some(60_000), Some((NOW + 5).into())));
+    assert_eq!(
+        (stored(&table, 0, "b_rpm_tk"), stored(&table, 0, "rf")),
+        (Some(60_000), Some((NOW + 5).into()))
+    );
     // With a clock that runs, the moved `rf` already stops a second clamp: below the ceiling there is nothing to check.
-    assert!(is_written(Shard::new(0, 1).drip("rpm", 60_000, 70_000).n("rf", RF), sets("b_rpm_tk", 60_000)));
+    assert!(is_written(
+        Shard::new(0, 1).drip("rpm", 60_000, 70_000).n("rf", RF),
+        sets("b_rpm_tk", 60_000)
+    ));
 }
 
 /// A session quota that waits for its roll to the window that began a second ago.
 fn rolling() -> Shard {
-    Shard::new(0, 2).session("hour", 400_000, 7, 1, NOW - 1000).n("b_hour_wa", NOW - 9 * HOUR).drip("rpm", 1000, 0).n("rf", RF)
+    Shard::new(0, 2)
+        .session("hour", 400_000, 7, 1, NOW - 1000)
+        .n("b_hour_wa", NOW - 9 * HOUR)
+        .drip("rpm", 1000, 0)
+        .n("rf", RF)
 }
 
 #[test]
@@ -127,7 +162,10 @@ fn every_window_in_force_must_be_applied_as_it_was_read_though_it_is_not_rolled(
     let resting = || rpm().session("hour", 400_000, 7, 1, NOW - HOUR);
     assert!(is_written(resting(), |_| {}));
     assert!(!is_written(resting(), sets("b_hour_wa", NOW - HOUR + 1)));
-    assert!(is_written(resting(), sets("b_hour_ws", NOW - 5)), "its start is pinned only by a roll");
+    assert!(
+        is_written(resting(), sets("b_hour_ws", NOW - 5)),
+        "its start is pinned only by a roll"
+    );
 }
 
 #[test]
@@ -140,9 +178,16 @@ fn nothing_is_granted_again_at_a_count_that_has_grown() {
 
 #[test]
 fn an_expired_validity_is_renewed_only_on_the_schedules_and_balances_that_were_read() {
-    let expired = || rpm().calendar("day", 1000, 1000, 1).s("sched", "1h3s500").s("rsched", MIDNIGHT).s("b_rpm_rsched", "-");
+    let expired = || {
+        rpm()
+            .calendar("day", 1000, 1000, 1)
+            .s("sched", "1h3s500")
+            .s("rsched", MIDNIGHT)
+            .s("b_rpm_rsched", "-")
+    };
     let expired = || expired().n("vu", NOW);
-    let conditions: [(&str, fn(&MemoryTable)); 6] = [
+    type Meanwhile = fn(&MemoryTable);
+    let conditions: [(&str, Meanwhile); 6] = [
         ("another sched", |table| texts("sched", "1h4s500")(table)),
         ("another rsched", |table| texts("rsched", "1m1h0")(table)),
         ("a zone", |table| texts("sched_tz", "Europe/Berlin")(table)),
@@ -170,7 +215,7 @@ fn after(arrange: impl Fn(&mut Vec<serde_json::Value>)) -> MemoryTable {
     }
     let mut batch: serde_json::Value = serde_json::from_str(&event(&table)).unwrap();
     arrange(batch["Records"].as_array_mut().unwrap());
-    handle_with(&table, &batch.to_string(), NOW, Settings::default(), &Notes::default());
+    handle_with(&table, &batch.to_string(), NOW, bucket_rules(), &Notes::default());
     table
 }
 
@@ -204,7 +249,11 @@ fn the_last_image_by_number_decides_however_late_it_arrives() {
         let mut batch: serde_json::Value = serde_json::from_str(&event(&table)).unwrap();
         let records = batch["Records"].as_array_mut().unwrap();
         *records = order.iter().map(|place| records[*place].clone()).collect();
-        handle_with(&table, &batch.to_string(), NOW, Settings::default(), &Notes::default());
-        assert_eq!(stored(&table, 0, "b_rpm_tk"), Some(1000), "10 tokens more than the last balance");
+        handle_with(&table, &batch.to_string(), NOW, bucket_rules(), &Notes::default());
+        assert_eq!(
+            stored(&table, 0, "b_rpm_tk"),
+            Some(1000),
+            "10 tokens more than the last balance"
+        );
     }
 }
