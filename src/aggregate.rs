@@ -6,16 +6,17 @@
 
 mod budget;
 mod group;
+mod ledger;
 mod observe;
 mod outcome;
 mod propagation;
+mod usage;
 mod windows;
 
 pub use budget::Budget;
 pub use observe::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
-pub use outcome::BatchOutcome;
+pub use outcome::{BatchOutcome, Ending};
 
-use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 
 use futures::{FutureExt, StreamExt};
@@ -25,7 +26,9 @@ use crate::plan::{BucketChange, Group, group_changes};
 use crate::record::{EventError, ReadRecord, read_event};
 use crate::table::Table;
 use crate::units::EpochMillis;
-use outcome::{Failures, Unfinished};
+use ledger::Ledger;
+use outcome::Failures;
+use usage::WarnedNames;
 
 /// Works on batches against one table.
 pub struct Aggregator<T> {
@@ -58,17 +61,21 @@ impl<T: Table> Aggregator<T> {
     ) -> Result<BatchOutcome, EventError> {
         let records = read_event(event)?;
         observer.batch(records.len());
+        for read in records.iter().filter(|read| read.has_other_view()) {
+            observer.other_view(read);
+        }
         let changes = records.iter().filter_map(|read| readable_change(read, observer));
         let groups = group_changes(changes);
-        let failures = Failures::default();
+        observer.groups(groups.len());
+        let shared = Shared::default();
         let work = groups
             .iter()
-            .map(|group| self.work_on(group, now, budget, observer, &failures));
+            .map(|group| self.work_on(group, now, budget, observer, &shared));
         futures::stream::iter(work)
             .buffer_unordered(self.settings.max_in_flight)
             .collect::<()>()
             .await;
-        Ok(failures.into_outcome())
+        Ok(shared.failures.into_outcome())
     }
 
     /// One group, contained: neither a panic nor the deadline touches its neighbours.
@@ -78,29 +85,40 @@ impl<T: Table> Aggregator<T> {
         now: EpochMillis,
         budget: &Budget,
         observer: &impl Observer,
-        failures: &Failures,
+        shared: &Shared,
     ) {
-        let unfinished = RefCell::new(Unfinished::of(group));
+        let ledger = Ledger::default();
         let run = group::GroupRun {
             table: &self.table,
             settings: &self.settings,
             group,
             now,
+            budget,
             observer,
-            unfinished: &unfinished,
+            warned_names: &shared.warned_names,
+            ledger: &ledger,
         };
-        let contained = AssertUnwindSafe(budget.limit(run.run())).catch_unwind().await;
-        match contained {
-            Ok(Some(())) => {}
-            Ok(None) => observer.step(group, &Step::CutShort),
+        let owed = match AssertUnwindSafe(run.run()).catch_unwind().await {
+            Ok(true) => ledger.owed(),
+            Ok(false) => {
+                observer.step(group, &Step::CutShort);
+                ledger.owed()
+            }
             Err(_panic) => {
                 // The payload may hold anything, an entity id included: it is dropped unseen.
                 observer.step(group, &Step::Panicked);
-                return;
+                ledger.owed_despite_panic()
             }
-        }
-        failures.add(unfinished.into_inner());
+        };
+        shared.failures.add(owed);
     }
+}
+
+/// What a batch's groups have in common.
+#[derive(Default)]
+struct Shared {
+    failures: Failures,
+    warned_names: WarnedNames,
 }
 
 /// A record as a bucket change; everything else is shown to the observer with its reason.

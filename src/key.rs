@@ -86,6 +86,29 @@ impl BucketGroup<'_> {
         }
     }
 
+    /// Key of the usage snapshot that begins at `start`, as [`window_start_text`] writes it. A window that begins
+    /// together with a coarser configured one has a suffix, its kind's name (R12): kinds never share an item.
+    pub fn usage_snapshot(&self, start: &str, suffix: Option<&str>) -> ItemKey {
+        let mut sk = format!("#USAGE#{}#{start}", self.resource);
+        append_suffix(&mut sk, suffix);
+        ItemKey {
+            pk: self.entity_pk(),
+            sk,
+        }
+    }
+
+    /// The index keys of the same snapshot, as (attribute, text) pairs.
+    pub fn usage_index_keys(&self, start: &str, suffix: Option<&str>) -> [(&'static str, String); 4] {
+        let mut by_start = format!("USAGE#{start}#{}", self.entity);
+        append_suffix(&mut by_start, suffix);
+        [
+            ("GSI2PK", format!("{}/RESOURCE#{}", self.namespace, self.resource)),
+            ("GSI2SK", by_start),
+            ("GSI4PK", self.namespace.to_owned()),
+            ("GSI4SK", self.entity_pk()),
+        ]
+    }
+
     /// The index keys of one of the group's shards, as (attribute, text) pairs.
     pub fn bucket_index_keys(&self, shard: ShardId) -> [(&'static str, String); 6] {
         let Self {
@@ -101,6 +124,13 @@ impl BucketGroup<'_> {
             ("GSI4PK", (*namespace).to_owned()),
             ("GSI4SK", format!("BUCKET#{entity}#{resource}#{shard}")),
         ]
+    }
+}
+
+fn append_suffix(key: &mut String, suffix: Option<&str>) {
+    if let Some(suffix) = suffix {
+        key.push('#');
+        key.push_str(suffix);
     }
 }
 
@@ -171,6 +201,21 @@ mod tests {
         ] {
             assert_eq!(BucketKey::parse(pk), None, "{pk}");
         }
+    }
+
+    #[test]
+    fn a_finer_window_of_the_same_start_has_keys_of_its_own() {
+        let group = BucketKey::parse("ns/BUCKET#e#a/b#0").unwrap().group;
+        let start = "2026-12-01T00:00:00Z";
+        let key = group.usage_snapshot(start, None);
+        assert_eq!((&*key.pk, &*key.sk), ("ns/ENTITY#e", "#USAGE#a/b#2026-12-01T00:00:00Z"));
+        let key = group.usage_snapshot(start, Some("hourly"));
+        assert_eq!(key.sk, "#USAGE#a/b#2026-12-01T00:00:00Z#hourly");
+        let keys = group.usage_index_keys(start, Some("hourly"));
+        assert_eq!(keys[0], ("GSI2PK", "ns/RESOURCE#a/b".to_owned()));
+        assert_eq!(keys[1], ("GSI2SK", "USAGE#2026-12-01T00:00:00Z#e#hourly".to_owned()));
+        assert_eq!(keys[2], ("GSI4PK", "ns".to_owned()));
+        assert_eq!(keys[3], ("GSI4SK", "ns/ENTITY#e".to_owned()));
     }
 
     #[test]

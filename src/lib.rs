@@ -21,6 +21,8 @@
 //! - [`plan`]: the rules. Values in, values out; no store, no clock, no environment.
 //! - [`table`]: the store as the rules need it, through the SDK and, for tests, in memory.
 //! - [`aggregate`]: a batch from its text to its answer.
+//! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
+//! - [`lambda`]: the same as a Lambda function.
 //! - [`config`], [`clock`]: what is read from outside, each in one place.
 #![warn(missing_docs)]
 
@@ -28,12 +30,15 @@ pub mod aggregate;
 pub mod bucket;
 pub mod clock;
 pub mod config;
+pub mod correlation;
 #[cfg(feature = "replay")]
 pub mod engine;
 pub mod item;
 pub mod key;
+pub mod lambda;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod schedule;
 pub mod table;
 pub mod units;

@@ -15,6 +15,7 @@ pub mod quota;
 pub mod recovery;
 pub mod refill;
 pub mod shard_state;
+pub mod usage;
 pub mod windows;
 
 pub use change::{BucketChange, SkippedRecord};

@@ -4,6 +4,7 @@
 //! that is either worth a retry or not (03-delivery, Outcome of a batch). Two arms implement it: the real one
 //! through the SDK, and one in memory for tests; one conformance suite runs on both.
 
+pub mod counted;
 pub mod dynamodb;
 #[cfg(feature = "replay")]
 pub mod failing;

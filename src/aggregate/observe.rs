@@ -3,6 +3,7 @@
 use crate::plan::doubling::DoublingDecision;
 use crate::plan::propagation::{CreationRefusal, NewShard, Raise, Rise, ShardRefusal};
 use crate::plan::refill::RefillPlan;
+use crate::plan::usage::{LeftOut, Snapshot, SnapshotWrite, Uncounted};
 use crate::plan::windows::{WindowPlan, WindowWrite};
 use crate::plan::{Group, SkippedRecord};
 use crate::record::{ReadRecord, RecordError};
@@ -14,6 +15,10 @@ use crate::units::ShardId;
 pub trait Observer {
     /// A batch of so many records begins.
     fn batch(&self, records: usize);
+    /// The batch's changes fall into so many groups.
+    fn groups(&self, _groups: usize) {}
+    /// A record comes from a stream whose view type is not NEW_AND_OLD_IMAGES. It is worked on as far as its images go.
+    fn other_view(&self, _read: &ReadRecord<'_>) {}
     /// A record changes no bucket.
     fn skipped(&self, read: &ReadRecord<'_>, reason: &SkippedInput);
     /// A decision was made in a group, and carried out as far as it could be.
@@ -32,6 +37,27 @@ pub enum SkippedInput {
 /// One decision and its result.
 #[derive(Clone, Debug)]
 pub enum Step<'s> {
+    /// R12 on one snapshot.
+    Usage {
+        /// The snapshot.
+        snapshot: &'s Snapshot<'s, 's>,
+        /// What was to be added; `None` where everything was counted before.
+        write: Option<&'s SnapshotWrite<'s>>,
+        /// What had been counted before.
+        left_out: LeftOut,
+        /// Writes sent, failed ones included.
+        calls: u32,
+        /// What came of the last write: a lost race means that every attempt lost one. `None` where nothing was left
+        /// to be written.
+        result: Option<&'s WriteResult>,
+    },
+    /// R12 does not count a record's consumption.
+    UsageUncounted(&'s Uncounted<'s>),
+    /// R12 does not count a limit whose name the snapshot uses itself. Shown once per batch and name.
+    UsageReservedName {
+        /// The limit.
+        limit: &'s str,
+    },
     /// R2 to R6 on one shard.
     Refill {
         /// The shard.
@@ -55,7 +81,8 @@ pub enum Step<'s> {
         /// The rise.
         rise: Rise,
     },
-    /// R8 could not read the siblings, for a reason that may pass: nothing was raised or created.
+    /// R8 could not read the siblings. Where the reason may pass, nothing is raised or created; otherwise every shard
+    /// is raised without a look at it.
     RiseUnread {
         /// The rise.
         rise: Rise,

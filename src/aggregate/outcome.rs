@@ -1,9 +1,12 @@
-//! What a batch answers: the one lowest sequence number whose work is not complete, or nothing.
+//! How work can end, and what a batch answers: the one lowest sequence number whose work is not complete, or nothing.
 
 use std::cell::RefCell;
 
-use crate::plan::Group;
+use super::observe::{NewShardResult, SkippedInput, WriteResult};
+use crate::plan::SkippedRecord;
+use crate::plan::windows::WindowPlan;
 use crate::record::SequenceNumber;
+use crate::table::{Fault, FaultClass};
 
 /// The answer to the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,10 +19,81 @@ pub enum BatchOutcome {
     RetryAll,
 }
 
+/// How a piece of work ended, by how bad that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// There was nothing to do, or nothing was to be written.
+    Skipped,
+    /// The write took effect.
+    Applied,
+    /// A condition failed: somebody else moved first. No error.
+    LostRace,
+    /// The record could not be read, and no delivery will make it readable.
+    Unreadable,
+    /// The request is wrong, or the work panicked: it would in every delivery.
+    Permanent,
+    /// Everything else. An operator's slip must delay work, not lose it.
+    Retryable,
+}
+
+impl Ending {
+    /// Whether the stream must send the record again, where the work is of a kind that is ever reported. This is the
+    /// one place that says so.
+    pub fn is_owed(self) -> bool {
+        match self {
+            Self::Skipped | Self::Applied | Self::LostRace | Self::Unreadable | Self::Permanent => false,
+            Self::Retryable => true,
+        }
+    }
+
+    /// Of a request that failed.
+    pub fn of_fault(fault: &Fault) -> Self {
+        match fault.class {
+            FaultClass::Permanent => Self::Permanent,
+            // A conflict that outlasted its own repeats counts as throttling.
+            FaultClass::Retryable | FaultClass::Conflict => Self::Retryable,
+        }
+    }
+
+    /// Of a write.
+    pub fn of_write(result: &WriteResult) -> Self {
+        match result {
+            WriteResult::Applied => Self::Applied,
+            WriteResult::LostRace => Self::LostRace,
+            WriteResult::DryRun => Self::Skipped,
+            WriteResult::Failed(fault) => Self::of_fault(fault),
+        }
+    }
+
+    /// Of the creation of a shard.
+    pub fn of_creation(result: &NewShardResult) -> Self {
+        match result {
+            NewShardResult::Applied => Self::Applied,
+            NewShardResult::LostRace { .. } => Self::LostRace,
+            NewShardResult::DryRun => Self::Skipped,
+            NewShardResult::Failed(fault) => Self::of_fault(fault),
+        }
+    }
+
+    /// Of a record that no rule works on.
+    pub fn of_skipped(skipped: &SkippedInput) -> Self {
+        match skipped {
+            SkippedInput::Unreadable(_) | SkippedInput::Record(SkippedRecord::Unreadable(_)) => Self::Unreadable,
+            SkippedInput::Record(
+                SkippedRecord::NotABucket
+                | SkippedRecord::Removed
+                | SkippedRecord::NoEntity
+                | SkippedRecord::MissingImage,
+            ) => Self::Skipped,
+        }
+    }
+}
+
 /// Where a group's reportable work stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Unfinished {
     /// Nothing is owed.
+    #[default]
     Nothing,
     /// Everything from this record on is owed.
     From(SequenceNumber<'static>),
@@ -28,21 +102,25 @@ pub enum Unfinished {
 }
 
 impl Unfinished {
-    /// All of a group.
-    pub fn of(group: &Group<'_>) -> Self {
-        if group.changes.iter().any(|change| change.sequence.is_none()) {
-            return Self::FromUnnumbered;
-        }
-        group
-            .lowest_sequence()
-            .map_or(Self::Nothing, |sequence| Self::record(Some(sequence)))
-    }
-
     /// One record.
     pub fn record(sequence: Option<&SequenceNumber<'_>>) -> Self {
         sequence.map_or(Self::FromUnnumbered, |sequence| {
             Self::From(sequence.clone().into_owned())
         })
+    }
+
+    /// What is owed of a record whose reportable work ended so.
+    pub fn after(ending: Ending, sequence: Option<&SequenceNumber<'_>>) -> Self {
+        match ending.is_owed() {
+            true => Self::record(sequence),
+            false => Self::Nothing,
+        }
+    }
+
+    /// The records that opened windows.
+    pub fn of_windows(plan: &WindowPlan<'_>) -> Self {
+        let openings = plan.openings.iter().map(|opening| Self::record(opening.sequence));
+        openings.fold(Self::Nothing, Self::earliest)
     }
 
     /// The earlier of two: nothing is later than everything, an unnumbered record earlier.

@@ -5,51 +5,52 @@
 use std::collections::BTreeMap;
 
 use super::group::GroupRun;
+use super::ledger::Debt;
 use super::observe::{NewShardResult, Observer, Step, WriteResult};
+use super::outcome::{Ending, Unfinished};
 use crate::bucket::Bucket;
 use crate::item::Item;
-use crate::plan::BucketChange;
 use crate::plan::propagation::{
     Creation, CreationRefusal, NewShard, Propagation, Raise, Rise, Siblings, repairs, shard_zero,
 };
-use crate::table::{Consistency, Fault, FaultClass, Table, TransactionOutcome};
+use crate::table::{Consistency, Fault, Table, TransactionOutcome};
 use crate::units::{ShardCount, ShardId};
 
 impl<T: Table, O: Observer> GroupRun<'_, T, O> {
-    /// Propagates the rise that a change shows, if it shows one. `false` when the record must be delivered again.
-    pub(super) async fn propagate(&self, change: &BucketChange<'_>) -> bool {
-        let Some(rise) = Rise::of(change) else { return true };
+    /// Propagates the rise that the group's change at `place` shows.
+    pub(super) async fn propagate(&self, place: usize, rise: Rise) {
         if rise.is_above_maximum() {
-            self.observer.step(self.group, &Step::RiseRefused { rise });
-            return true;
+            return self.observer.step(self.group, &Step::RiseRefused { rise });
         }
+        let change = &self.group.changes[place];
         let propagation = Propagation::new(change, rise, self.now);
         let read = self.read_shards(&propagation.reads(), Consistency::Strong).await;
-        if let Err(fault) = &read
-            && fault.class != FaultClass::Permanent
-        {
+        if let Err(fault) = &read {
             self.observer.step(self.group, &Step::RiseUnread { rise, fault });
-            return false;
+            let ending = Ending::of_fault(fault);
+            if ending.is_owed() {
+                let owed = Unfinished::after(ending, change.sequence);
+                return self.ledger.settle(Debt::Rise(place), owed);
+            }
         }
         let siblings = read.as_ref().ok();
         let raised = self.raise(propagation.raises(siblings), rise).await;
-        let refusal = match (propagation.refused_from_the_start(), siblings, &raised) {
+        // What follows is not owed: a client creates on first use what is not created here.
+        let owed = Unfinished::after(raised.ending, change.sequence);
+        self.ledger.settle(Debt::Rise(place), owed);
+        let creation = match (propagation.refused_from_the_start(), siblings, raised.failed) {
             (Some(refusal), _, _) => Err(refusal.clone()),
             (None, None, _) => Err(CreationRefusal::ReadFailed),
-            (None, Some(_), Raised { failed: Some(_), .. }) => Err(CreationRefusal::RaiseFailed),
-            (None, Some(siblings), _) => propagation.creation(siblings),
+            (None, Some(_), true) => Err(CreationRefusal::RaiseFailed),
+            (None, Some(siblings), false) => propagation.creation(siblings),
         };
-        match refusal {
-            Err(refusal) => self.observer.step(
-                self.group,
-                &Step::NothingCreated {
-                    rise,
-                    refusal: &refusal,
-                },
-            ),
+        match creation {
+            Err(refusal) => {
+                let refusal = &refusal;
+                self.observer.step(self.group, &Step::NothingCreated { rise, refusal });
+            }
             Ok(creation) => self.create(creation, rise).await,
         }
-        raised.failed != Some(FaultClass::Retryable)
     }
 
     pub(super) async fn read_shards(&self, shards: &[ShardId], consistency: Consistency) -> Result<Siblings, Fault> {
@@ -66,20 +67,20 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
     }
 
     async fn raise(&self, raises: Vec<Raise>, rise: Rise) -> Raised {
-        let mut raised = Raised::default();
+        let mut raised = Raised {
+            failed: false,
+            ending: Ending::Skipped,
+        };
         for raise in raises {
             let result = self.write(&raise.update).await;
-            if let WriteResult::Failed(fault) = &result {
-                raised.note(fault.class);
-            }
-            self.observer.step(
-                self.group,
-                &Step::Raise {
-                    rise,
-                    raise: &raise,
-                    result: &result,
-                },
-            );
+            raised.failed |= matches!(result, WriteResult::Failed(_));
+            raised.ending = raised.ending.max(Ending::of_write(&result));
+            let step = Step::Raise {
+                rise,
+                raise: &raise,
+                result: &result,
+            };
+            self.observer.step(self.group, &step);
         }
         raised
     }
@@ -155,19 +156,9 @@ impl<T: Table, O: Observer> GroupRun<'_, T, O> {
 }
 
 /// What became of the raises of one rise.
-#[derive(Debug, Default)]
 struct Raised {
-    /// The failure most worth a retry.
-    failed: Option<FaultClass>,
-}
-
-impl Raised {
-    fn note(&mut self, class: FaultClass) {
-        let class = if class == FaultClass::Permanent {
-            class
-        } else {
-            FaultClass::Retryable
-        };
-        self.failed = self.failed.max(Some(class));
-    }
+    /// Whether any of them failed.
+    failed: bool,
+    /// How the worst of them ended.
+    ending: Ending,
 }

@@ -10,6 +10,7 @@
 
 mod creation;
 mod overtaken;
+mod pending;
 
 pub use creation::{Creation, NewShard, QuotaFunding, ShardRefusal};
 

@@ -11,6 +11,9 @@ use super::sequence::SequenceNumber;
 use super::text::Text;
 use super::{ChangeKind, Record};
 
+/// The view type without which no change can be told.
+const NEEDED_VIEW: &str = "NEW_AND_OLD_IMAGES";
+
 /// The event as a whole is no stream event: nothing in it can be worked on. Says where, never what.
 #[derive(Debug, thiserror::Error)]
 #[error("not a stream event: unexpected content at line {line}, column {column}")]
@@ -58,6 +61,13 @@ pub struct ReadRecord<'a> {
     pub view_type: Option<Cow<'a, str>>,
     /// The record, or why there is none.
     pub record: Result<Record<'a>, RecordError>,
+}
+
+impl ReadRecord<'_> {
+    /// Whether the stream says that it carries something else than both images.
+    pub fn has_other_view(&self) -> bool {
+        self.view_type.as_deref().is_some_and(|view| view != NEEDED_VIEW)
+    }
 }
 
 /// Splits a Lambda event's JSON text and reads each record on its own.

@@ -4,10 +4,12 @@
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
+mod propagation;
 mod pure_planning;
 mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;
 mod table_arms;
 mod table_wire;
+mod usage;
 mod wire_proxy;

@@ -6,6 +6,7 @@
 mod doubling;
 mod propagation;
 mod refill;
+mod usage;
 mod windows;
 mod write;
 
@@ -115,6 +116,15 @@ impl Decision {
 /// A step in words.
 pub fn describe(step: &Step<'_>) -> Decision {
     match step {
+        Step::Usage {
+            snapshot,
+            write,
+            left_out,
+            result,
+            ..
+        } => usage::describe(snapshot, *write, *left_out, *result),
+        Step::UsageUncounted(record) => usage::uncounted(record),
+        Step::UsageReservedName { limit } => usage::reserved_name(limit),
         Step::Refill { shard, plan, result } => refill::describe(*shard, plan, *result),
         Step::Doubling {
             shard,

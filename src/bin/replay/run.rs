@@ -57,7 +57,7 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
     }
     let mut run = Run {
         arguments,
-        settings: settings(),
+        settings: settings()?,
         names: Names::new(arguments.show_ids),
         totals: Totals::default(),
     };
@@ -86,8 +86,10 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
 }
 
 /// What the Lambda reads from its environment, as far as it concerns decisions.
-fn settings() -> Settings {
-    Settings::default()
+fn settings() -> Result<Settings, Failure> {
+    #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
+    let environment = |variable: &str| std::env::var_os(variable);
+    Settings::from_lookup(&environment).map_err(|error| Failure::new(error.to_string()))
 }
 
 struct Run<'a> {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
+use super::pending::PendingGrant;
 use super::{CreationRefusal, ImageRules, Propagation, Siblings};
 use crate::bucket::{Bucket, Limit, LimitField, attribute, parse_attribute};
 use crate::item::{AttributeValue, Item, number, text};
@@ -58,6 +59,8 @@ pub struct Creation<'s, 'p> {
     siblings: Vec<(ShardId, Bucket<'s>)>,
     /// Current grants per quota of the image, in its order.
     grants: Vec<Vec<Grant>>,
+    /// Grants that a reset would bring, per quota likewise.
+    pending: Vec<Vec<PendingGrant>>,
 }
 
 impl<'s, 'p> Creation<'s, 'p> {
@@ -79,6 +82,8 @@ impl<'s, 'p> Creation<'s, 'p> {
             .iter()
             .map(|quota| current_grants(quota, &buckets, propagation))
             .collect();
+        let (to, now) = (propagation.rise.to, propagation.now);
+        let pending = rules.quotas.iter().map(|quota| PendingGrant::all(quota, &buckets, to, now)).collect();
         let template = template(propagation, rules)?;
         let owner = owner_check(&propagation.change.key.group, &propagation.change.new.fields);
         Ok(Self {
@@ -88,6 +93,7 @@ impl<'s, 'p> Creation<'s, 'p> {
             owner,
             siblings: buckets,
             grants,
+            pending,
         })
     }
 
@@ -113,7 +119,17 @@ impl<'s, 'p> Creation<'s, 'p> {
             });
         }
         let mut actions = vec![TransactionAction::Put(self.put(shard, &fundings))];
-        actions.extend(self.debits(&fundings).into_values().map(TransactionAction::Update));
+        let mut debits = self.debits(&fundings);
+        let mut checks = Vec::new();
+        for (sibling, conditions) in self.guards(shard, &fundings) {
+            match debits.get_mut(&sibling) {
+                // A transaction may name an item once.
+                Some(debit) => debit.conditions.extend(conditions),
+                None => checks.push(Check { key: self.propagation.change.key.group.bucket(sibling), conditions }),
+            }
+        }
+        actions.extend(debits.into_values().map(TransactionAction::Update));
+        actions.extend(checks.into_iter().map(TransactionAction::Check));
         actions.push(TransactionAction::Check(self.owner.clone()));
         let token = request_token(&actions);
         Ok(NewShard {
@@ -151,6 +167,19 @@ impl<'s, 'p> Creation<'s, 'p> {
             item,
             conditions: vec![Condition::item_absent()],
         }
+    }
+
+    /// What must hold of siblings whose reset is pending, for each quota of which the shard gets a fresh share.
+    fn guards(&self, slot: ShardId, fundings: &[QuotaFunding<'_>]) -> BTreeMap<ShardId, Vec<Condition>> {
+        let mut guards: BTreeMap<ShardId, Vec<Condition>> = BTreeMap::new();
+        for (pending, funding) in self.pending.iter().zip(fundings) {
+            if matches!(funding.funding, Funding::Fresh { .. }) {
+                for (sibling, condition) in pending.iter().filter_map(|pending| pending.guard(slot)) {
+                    guards.entry(sibling).or_default().push(condition.clone());
+                }
+            }
+        }
+        guards
     }
 
     /// The debits, one update per donor.

@@ -9,7 +9,10 @@ use crate::record::{Image, Scalar, parse_integer, scalar_of};
 use crate::units::ShardId;
 
 /// Item attributes that an operator changes on every shard that exists.
-const ITEM_ATTRIBUTES: [&str; 7] = ["sched", "rsched", "sched_tz", "disabled", "bypass", "pgen", "pinc"];
+const ITEM_ATTRIBUTES: [&str; 9] = [
+    "sched", "rsched", "sched_tz", "disabled", "bypass", // and the owner stamp (01-table):
+    "cascade", "parent_id", "pgen", "pinc",
+];
 
 /// Limit fields that an operator changes on every shard that exists.
 const LIMIT_FIELDS: [LimitField; 7] = [

@@ -1,6 +1,6 @@
 //! Shard-count propagation and the funding of new shards in words (R8 to R10).
 
-use limiter_aggregator::aggregate::{NewShardResult, WriteResult};
+use limiter_aggregator::aggregate::{Ending, NewShardResult, WriteResult};
 use limiter_aggregator::plan::funding::Funding;
 use limiter_aggregator::plan::propagation::{CreationRefusal, NewShard, QuotaFunding, Raise, Rise, ShardRefusal};
 use limiter_aggregator::table::Fault;
@@ -24,7 +24,11 @@ pub(super) fn refused(rise: &Rise) -> Decision {
 }
 
 pub(super) fn unread(rise: &Rise, fault: &Fault) -> Decision {
-    let why = format!("the rise from {} to {} shards is delivered again", rise.from, rise.to);
+    let then = match Ending::of_fault(fault).is_owed() {
+        true => "is delivered again",
+        false => "goes on without",
+    };
+    let why = format!("the rise from {} to {} shards {then}", rise.from, rise.to);
     Decision::failed(None, RISE, fault, why)
 }
 

@@ -1,0 +1,21 @@
+//! Shard counts, funded shards and window starts (R8 to R11): what the rules promise, tried from every side.
+
+mod captures;
+mod conservation;
+mod copies;
+mod cost;
+mod crash_points;
+mod creation;
+mod donors;
+mod interposed;
+mod ledger;
+mod operator_changes;
+mod owner;
+mod quota;
+mod races;
+mod raises;
+mod requests;
+mod scene;
+mod two_aggregators;
+mod wire;
+mod windows;

@@ -1,0 +1,147 @@
+//! What must hold after every step, worked out from the changes of the table alone.
+//!
+//! Independent of the planning code and of the workload: it sees the images before and after each write, who wrote and
+//! by which clock, and what an aggregator had been shown. Decoding of an item is shared; no rule is. Each check names
+//! the regime in which it is exact and, where it allows anything, the clause that does.
+
+mod creation;
+mod drip;
+mod ledger;
+mod refill;
+mod settle;
+mod shape;
+mod snapshot;
+
+pub use settle::settled;
+pub use snapshot::Snapshot;
+
+use std::collections::BTreeMap;
+
+use limiter_aggregator::item::Item;
+use limiter_aggregator::key::BucketKey;
+use limiter_aggregator::record::ChangeKind;
+use limiter_aggregator::table::memory::StreamRecord;
+
+use crate::scenario::{Kind, Scenario};
+use drip::DripBook;
+use ledger::Ledger;
+
+/// Something that must never happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule, in a few words that stay the same: minimised traces keep it.
+    pub rule: &'static str,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// The answer of every check.
+pub type Verdict = Result<(), Violation>;
+
+/// A violation unless something holds.
+pub fn require(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(Violation { rule, detail: detail() }) }
+}
+
+/// Who wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A client's request.
+    Client,
+    /// A client's refund or charge after the fact.
+    Adjuster,
+    /// A client of an old release.
+    OldWriter,
+    /// An operator.
+    Operator,
+    /// An aggregator.
+    Aggregator,
+    /// Time to live, or the deletion of one item.
+    Removal,
+}
+
+/// One shard before and after a write.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Which shard.
+    pub shard: u32,
+    /// What it was; none when it was made.
+    pub old: Option<Snapshot>,
+    /// What it is; none when it is gone.
+    pub new: Option<Snapshot>,
+}
+
+/// What one call changed, all at once.
+#[derive(Debug)]
+pub struct Event<'e> {
+    /// Who wrote.
+    pub writer: Writer,
+    /// By which clock.
+    pub now: i64,
+    /// The shards that changed.
+    pub changes: Vec<Change>,
+    /// What an aggregator was last shown of each shard in this batch.
+    pub shown: &'e BTreeMap<u32, Option<Item>>,
+    /// The count on shard 0 now; 0 where it does not exist.
+    pub truth: i128,
+    /// The owner's stamp now.
+    pub owner: Option<(Option<i128>, Option<String>)>,
+}
+
+/// Every book that is kept.
+#[derive(Clone, Debug)]
+pub struct Auditor {
+    scenario: Scenario,
+    calendar: Ledger,
+    session: Ledger,
+    drip: DripBook,
+}
+
+impl Auditor {
+    /// Books for an empty table.
+    pub fn new(scenario: Scenario) -> Self {
+        Self {
+            scenario,
+            calendar: Ledger::new(Kind::Calendar, scenario),
+            session: Ledger::new(Kind::Session, scenario),
+            drip: DripBook::new(scenario),
+        }
+    }
+
+    /// Enters what one call changed.
+    pub fn enter(&mut self, event: &Event<'_>) -> Verdict {
+        for change in &event.changes {
+            shape::check(change, event)?;
+            if event.writer == Writer::Aggregator {
+                match (&change.old, &change.new) {
+                    (None, Some(new)) => creation::check(change.shard, new, event)?,
+                    (Some(old), Some(new)) => refill::check(change.shard, old, new, event)?,
+                    (_, None) => {}
+                }
+            }
+            self.drip.enter(change, event)?;
+        }
+        if self.scenario.has(Kind::Calendar) {
+            self.calendar.enter(event)?;
+        }
+        if self.scenario.has(Kind::Session) {
+            self.session.enter(event)?;
+        }
+        Ok(())
+    }
+
+    /// The entity was deleted whole: its next life owes nothing to the last.
+    pub fn forget(&mut self) {
+        *self = Self::new(self.scenario);
+    }
+}
+
+/// The changes of bucket shards among stream records.
+pub fn changes_of(records: &[StreamRecord]) -> Vec<Change> {
+    let of = |record: &StreamRecord| {
+        let shard = BucketKey::parse(&record.key.pk).filter(|_| record.key.sk == "#STATE")?.shard.0;
+        let old = record.old.as_ref().filter(|_| record.kind != ChangeKind::Insert).map(Snapshot::of);
+        Some(Change { shard, old, new: record.new.as_ref().map(Snapshot::of) })
+    };
+    records.iter().filter_map(of).collect()
+}

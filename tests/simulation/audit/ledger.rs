@@ -1,0 +1,296 @@
+//! One quota's book: what was granted, to which slots, in which period, and what was admitted from it (ADR-145).
+//!
+//! A *holding* is one shard's grant of one period. It is fresh (a reset, a roll, an opening, or a new shard whose slot
+//! nobody held), moved (a new shard funded by a sibling), or pending (a copy made while its reset was still due: a reset
+//! replaces it before a modern client can spend it). Exact, in every scenario without old writers: consumption, refunds
+//! and moves conserve what is held; nothing else is put in except by a grant, a top-up or an operator, and nothing is
+//! taken out except by a clamp down to the ceiling; a shard is granted once per period; fresh grants of one instant
+//! cover disjoint slots; admitted <= capacity. The allowances, each zero unless its event happened:
+//! - *stale*: a grant sized at a lower count than shard 0's at that moment may overlap another, by its own size
+//!   (ADR-145, "a create is not pinned to the count it planned at"; ADR-133, "only while every shard agrees");
+//! - *lost*: the slots of a shard that was removed may be granted again, by the size of its grant (ADR-139, "losing
+//!   every shard of a bucket");
+//! - *unrecorded*: a grant without `gc` may be read as smaller than it was, once (ADR-145, "a shard written before the
+//!   record exists");
+//! - *late*: a request whose clock lies before the period's end may spend a pending copy (02-rules, known and accepted).
+
+use std::collections::BTreeMap;
+
+use super::snapshot::{Numbers, Snapshot, edge_of};
+use super::{Event, Verdict, Writer, require};
+use crate::scenario::{Kind, PERIOD_MS, Scenario, WINDOW_MS};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Fresh,
+    Moved,
+    Pending,
+}
+
+/// One shard's grant of one period.
+#[derive(Clone, Copy, Debug)]
+struct Holding {
+    shard: u32,
+    start: i64,
+    end: i64,
+    size: i128,
+    granted: i128,
+    capacity: i128,
+    origin: Origin,
+    admitted: i128,
+    topped_up: i128,
+    /// Another grant may overlap this one, for one of the reasons above.
+    excused: bool,
+    alive: bool,
+}
+
+impl Holding {
+    fn at(&self, instant: i64) -> bool {
+        self.start <= instant && instant < self.end
+    }
+}
+
+/// What a shard saw since `rf` or the window last moved.
+#[derive(Clone, Copy, Debug, Default)]
+struct Since {
+    least_consumed: i128,
+    refunded: i128,
+    least_capacity: i128,
+}
+
+/// The book of one quota.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    kind: Kind,
+    scenario: Scenario,
+    holdings: Vec<Holding>,
+    since: BTreeMap<u32, Since>,
+    most_capacity: i128,
+}
+
+impl Ledger {
+    pub fn new(kind: Kind, scenario: Scenario) -> Self {
+        Self { kind, scenario, holdings: vec![], since: BTreeMap::new(), most_capacity: 0 }
+    }
+
+    /// Enters one call.
+    pub fn enter(&mut self, event: &Event<'_>) -> Verdict {
+        if self.scenario.old_writers {
+            return Ok(());
+        }
+        let (mut inserted, mut debited) = (None, 0);
+        for change in &event.changes {
+            match (&change.old, &change.new) {
+                (None, Some(new)) => inserted = Some((change.shard, new)),
+                (Some(old), Some(new)) => debited += self.modified(change.shard, old, new, event)?,
+                (_, None) => self.removed(change.shard),
+            }
+        }
+        match inserted {
+            Some((shard, new)) => self.inserted(shard, new, debited, event)?,
+            None => require(debited == 0, "nothing is put in or taken out but by a grant", || {
+                format!("{:?} {debited} by {:?} at {}: {:?}", self.kind, event.writer, event.now, event.changes)
+            })?,
+        }
+        for change in &event.changes {
+            self.note(change.shard, change.old.as_ref(), change.new.as_ref());
+        }
+        Ok(())
+    }
+
+    /// A shard changed. Answers what was taken out of it without a grant, for a sibling.
+    fn modified(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Result<i128, super::Violation> {
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(0) };
+        if self.is_regranted(old, new, before, after) {
+            self.regranted(shard, old, new, event)?;
+            return Ok(0);
+        }
+        let consumed = after.tc - before.tc;
+        self.consumed(shard, consumed, event)?;
+        let put_in = after.put_in() - before.put_in();
+        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} -> {after:?}", self.kind, event.writer, event.now);
+        if event.writer == Writer::Operator && put_in > 0 {
+            require(after.tu - before.tu >= put_in, "a top-up is recorded", seen)?;
+            if let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) {
+                holding.topped_up += put_in;
+            }
+            return Ok(0);
+        }
+        let is_move = event.changes.iter().any(|change| change.old.is_none());
+        let clamps = matches!(event.writer, Writer::Client | Writer::Operator) && !is_move;
+        if put_in < 0 && clamps {
+            let since = self.since.get(&shard).copied().unwrap_or_default();
+            let size = before.gc.filter(|size| *size >= 1).unwrap_or(old.count);
+            let ceiling = since.least_capacity.min(before.cp) / size + before.tu;
+            let kept = after.put_in() >= ceiling + since.least_consumed;
+            return require(kept, "a clamp of a quota leaves its ceiling", seen).map(|()| 0);
+        }
+        Ok(put_in)
+    }
+
+    fn is_regranted(&self, old: &Snapshot, new: &Snapshot, before: &Numbers, after: &Numbers) -> bool {
+        match self.kind {
+            Kind::Calendar => edge_of(new.rf) > edge_of(old.rf) || after.rn != before.rn,
+            _ => match (before.wa, after.wa) {
+                (Some(applied), Some(moved)) => moved != applied,
+                (None, Some(_)) => after.ws != before.ws || before.ws.is_some_and(|start| start > old.rf),
+                _ => false,
+            },
+        }
+    }
+
+    fn regranted(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(()) };
+        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} rf {} -> {after:?} rf {}", self.kind, event.writer, event.now, old.rf, new.rf);
+        let previous = self.holdings.iter().rposition(|holding| holding.shard == shard && holding.alive);
+        if self.kind == Kind::Session && event.writer == Writer::Operator {
+            // The window ends here; the next request opens another.
+            if let Some(place) = previous {
+                self.holdings[place].end = self.holdings[place].end.min(event.now);
+            }
+            return Ok(());
+        }
+        let size = after.gc.filter(|size| *size >= 1).unwrap_or(new.count);
+        require(after.gc.is_some(), "a grant records its size", seen)?;
+        let share = after.cp / size;
+        let is_roll = self.kind == Kind::Session && after.ws == before.ws;
+        let spent = if is_roll { (before.tc - before.wtc.unwrap_or(before.tc)).max(0) } else { 0 };
+        let since = self.since.get(&shard).copied().unwrap_or_default();
+        let granted = after.tk + after.tc - before.tc;
+        let late = before.tc - since.least_consumed.min(before.tc);
+        require(granted <= share - spent + since.refunded, "a grant is no more than the share", seen)?;
+        require(granted >= share - spent - late, "a grant is no less than the share", seen)?;
+        let (start, end) = self.period(new, after);
+        if after.rn != before.rn {
+            // An operator grants everything anew: what was granted before no longer counts.
+            self.holdings.iter_mut().for_each(|holding| holding.excused = true);
+            if let Some(place) = previous {
+                self.holdings[place].end = self.holdings[place].end.min(event.now);
+            }
+        }
+        if let Some(place) = previous {
+            let last = self.holdings[place];
+            let again = last.start >= start && last.origin != Origin::Pending && after.rn == before.rn;
+            require(!again, "a shard is granted once per period", seen)?;
+            self.holdings[place].alive = false;
+            if last.origin == Origin::Pending {
+                self.holdings.remove(place);
+            }
+        }
+        let excused = size < event.truth || before.gc.is_none() && old.count < event.truth;
+        let admitted = spent + (after.tc - before.tc);
+        self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, alive: true }, event)
+    }
+
+    fn period(&self, snapshot: &Snapshot, numbers: &Numbers) -> (i64, i64) {
+        match self.kind {
+            Kind::Calendar => {
+                let edge = edge_of(snapshot.rf);
+                (edge, edge + PERIOD_MS)
+            }
+            _ => {
+                let start = numbers.wa.or(numbers.ws).unwrap_or(snapshot.rf);
+                (start, start + WINDOW_MS)
+            }
+        }
+    }
+
+    fn inserted(&mut self, shard: u32, new: &Snapshot, debited: i128, event: &Event<'_>) -> Verdict {
+        let Some(numbers) = new.limit(self.kind).copied() else { return Ok(()) };
+        let seen = || format!("{:?} shard {shard} by {:?} at {}, debited {debited}: {numbers:?} rf {}", self.kind, event.writer, event.now, new.rf);
+        let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
+        let held = numbers.put_in();
+        let (start, end) = self.period(new, &numbers);
+        let mut holding = Holding {
+            shard, start, end, size, granted: 0, capacity: numbers.cp, origin: Origin::Moved, admitted: numbers.tc,
+            topped_up: 0, excused: numbers.gc.is_none() || size < event.truth, alive: true,
+        };
+        if debited != 0 || held == 0 {
+            require(held == -debited, "a move puts in what it takes out", seen)?;
+            return self.hold(holding, event);
+        }
+        require(held == numbers.cp / size || numbers.gc.is_none(), "a fresh share is a share", seen)?;
+        holding.granted = numbers.cp / size;
+        let is_copy = event.writer == Writer::Aggregator;
+        let waits = match self.kind {
+            Kind::Calendar => edge_of(event.now) > new.rf,
+            _ => numbers.ws.is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
+        };
+        holding.origin = if is_copy && waits { Origin::Pending } else { Origin::Fresh };
+        self.hold(holding, event)
+    }
+
+    /// A new holding: fresh grants of one instant cover disjoint slots.
+    fn hold(&mut self, new: Holding, event: &Event<'_>) -> Verdict {
+        self.holdings.retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
+        self.most_capacity = self.most_capacity.max(new.capacity);
+        if new.origin == Origin::Fresh && !new.excused {
+            let clash = self.holdings.iter().find(|old| {
+                let least = old.size.min(new.size);
+                old.origin == Origin::Fresh
+                    && !old.excused
+                    && old.start < new.end
+                    && new.start < old.end
+                    && i128::from(old.shard) % least == i128::from(new.shard) % least
+            });
+            require(clash.is_none(), "fresh grants cover disjoint slots", || {
+                format!("{:?} by {:?} at {}: {clash:?} and {new:?}", self.kind, event.writer, event.now)
+            })?;
+        }
+        let (shard, start) = (new.shard, new.start);
+        self.holdings.push(new);
+        self.bounded(shard, start)
+    }
+
+    /// Admission: at no instant do the periods that contain it admit more than the capacity.
+    fn bounded(&self, shard: u32, instant: i64) -> Verdict {
+        let at = |holding: &&Holding| holding.at(instant);
+        let admitted: i128 = self.holdings.iter().filter(at).map(|holding| holding.admitted).sum();
+        let topped_up: i128 = self.holdings.iter().filter(at).map(|holding| holding.topped_up).sum();
+        let excused: i128 =
+            self.holdings.iter().filter(at).filter(|holding| holding.excused).map(|holding| holding.granted).sum();
+        let most = self.most_capacity + topped_up + excused;
+        require(admitted <= most, "admitted is at most the capacity", || {
+            let holdings: Vec<_> = self.holdings.iter().filter(at).collect();
+            format!("{:?} shard {shard} at {instant}: {admitted} > {most}: {holdings:?}", self.kind)
+        })
+    }
+
+    fn consumed(&mut self, shard: u32, amount: i128, event: &Event<'_>) -> Verdict {
+        // A charge after the fact is no admission.
+        if amount == 0 || event.writer == Writer::Adjuster && amount > 0 {
+            return Ok(());
+        }
+        let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) else {
+            return Ok(());
+        };
+        holding.admitted += amount;
+        let (start, end, pending) = (holding.start, holding.end, holding.origin == Origin::Pending);
+        let late = event.now < end;
+        require(!pending || amount < 0 || late, "a pending copy is not spent", || {
+            format!("{:?} shard {shard} by {:?} at {}: {amount}", self.kind, event.writer, event.now)
+        })?;
+        self.bounded(shard, start)
+    }
+
+    fn removed(&mut self, shard: u32) {
+        self.since.remove(&shard);
+        for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard && holding.alive) {
+            holding.alive = false;
+            holding.excused = true;
+        }
+    }
+
+    fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
+        let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
+        let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
+        let consumed = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.tc - before.tc);
+        let since = self.since.entry(shard).or_default();
+        if moved {
+            *since = Since { least_consumed: after.tc, refunded: 0, least_capacity: after.cp };
+        }
+        since.least_consumed = since.least_consumed.min(after.tc);
+        since.least_capacity = since.least_capacity.min(after.cp);
+        let _ = consumed;
+    }
+}

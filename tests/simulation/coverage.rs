@@ -1,0 +1,164 @@
+//! What a run has exercised: every decision of every rule with its reason, and every fault.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use limiter_aggregator::aggregate::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
+use limiter_aggregator::plan::Group;
+use limiter_aggregator::plan::doubling::{DoublingDecision, DoublingSkip};
+use limiter_aggregator::plan::funding::Funding;
+use limiter_aggregator::plan::propagation::{CreationRefusal, NewShard, ShardRefusal};
+use limiter_aggregator::plan::refill::{Cause, RefillDecision, RefillPlan, RefillSkip};
+use limiter_aggregator::record::ReadRecord;
+
+/// Counts by name.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage(Rc<RefCell<BTreeMap<String, u64>>>);
+
+impl Coverage {
+    /// Counts one occurrence.
+    pub fn count(&self, name: &str) {
+        let mut counts = self.0.borrow_mut();
+        match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    /// How often something occurred.
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.borrow().get(name).copied().unwrap_or(0)
+    }
+
+    /// Every count, by name.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.0.borrow().clone()
+    }
+
+    /// Adds another run's counts.
+    pub fn add(&self, counts: &BTreeMap<String, u64>) {
+        let mut own = self.0.borrow_mut();
+        for (name, count) in counts {
+            *own.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    fn refill(&self, plan: &RefillPlan<'_>, result: Option<&WriteResult>) {
+        match &plan.decision {
+            RefillDecision::Skip(skip) => self.count(match skip {
+                RefillSkip::NothingVisible => "refill skipped: nothing visible",
+                RefillSkip::NoRefillInstant => "refill skipped: no rf",
+                RefillSkip::Undecodable(_) => "refill skipped: undecodable",
+                RefillSkip::WindowEndedUnapplied => "refill skipped: window ended unapplied",
+                RefillSkip::AmountOutOfRange => "refill skipped: out of range",
+                RefillSkip::NotNeeded => "refill skipped: not needed",
+            }),
+            RefillDecision::Write(write) => {
+                for limit in plan.limits.iter().filter(|limit| limit.is_reason) {
+                    let cause = match limit.cause {
+                        Cause::Drip if limit.delta.0 < 0 => "clamp",
+                        Cause::Drip => "drip",
+                        Cause::Reset { .. } => "reset",
+                        Cause::Roll { .. } => "roll",
+                        Cause::Rest => "rest",
+                    };
+                    self.count(&format!("{cause} {}", outcome(result)));
+                }
+                if write.valid_until.is_some() {
+                    self.count(&format!("vu moved {}", outcome(result)));
+                }
+            }
+        }
+    }
+
+    fn new_shard(&self, plan: Result<&NewShard<'_>, &ShardRefusal>, result: Option<&NewShardResult>) {
+        let new = match plan {
+            Err(ShardRefusal::ResetPendingOnImage { .. }) => return self.count("creation skipped: reset pending"),
+            Ok(new) => new,
+        };
+        self.count(match result {
+            Some(NewShardResult::Applied) => "creation wrote",
+            Some(NewShardResult::LostRace { exists: true }) => "creation lost its race: exists",
+            Some(NewShardResult::LostRace { exists: false }) => "creation lost its race: donor or owner",
+            Some(NewShardResult::Failed(_)) => "creation failed",
+            Some(NewShardResult::DryRun) | None => "creation not sent",
+        });
+        for funding in &new.fundings {
+            self.count(match funding.funding {
+                Funding::Fresh { .. } => "funding fresh",
+                Funding::Move { amount, .. } if amount.0 == 0 => "funding empty move",
+                Funding::Move { .. } => "funding move",
+            });
+        }
+    }
+}
+
+fn outcome(result: Option<&WriteResult>) -> &'static str {
+    match result {
+        Some(WriteResult::Applied) => "wrote",
+        Some(WriteResult::LostRace) => "lost its race",
+        Some(WriteResult::Failed(_)) => "failed",
+        Some(WriteResult::DryRun) | None => "not sent",
+    }
+}
+
+fn refusal(refusal: &CreationRefusal) -> &'static str {
+    match refusal {
+        CreationRefusal::Undecodable(_) => "creations skipped: undecodable",
+        CreationRefusal::ReadFailed => "creations skipped: read failed",
+        CreationRefusal::RaiseFailed => "creations skipped: raise failed",
+        CreationRefusal::ShardZeroGone => "creations skipped: shard 0 gone",
+        CreationRefusal::CountMovedOn { .. } => "creations skipped: count moved on",
+        CreationRefusal::Overtaken { .. } => "creations skipped: overtaken",
+        CreationRefusal::SiblingAhead { .. } => "creations skipped: sibling ahead",
+        CreationRefusal::Unreadable => "creations skipped: unreadable",
+        CreationRefusal::AmountOutOfRange => "creations skipped: out of range",
+    }
+}
+
+impl Observer for Coverage {
+    fn batch(&self, _: usize) {
+        self.count("batch");
+    }
+
+    fn skipped(&self, _: &ReadRecord<'_>, _: &SkippedInput) {
+        self.count("record skipped");
+    }
+
+    fn step(&self, _: &Group<'_>, step: &Step<'_>) {
+        match step {
+            Step::Refill { plan, result, .. } => self.refill(plan, *result),
+            Step::Doubling { decision, result, .. } => match decision {
+                DoublingDecision::Double(_) => self.count(&format!("doubling {}", outcome(*result))),
+                DoublingDecision::Skip(skip) => self.count(match skip {
+                    DoublingSkip::NotShardZero => "doubling skipped: not shard 0",
+                    DoublingSkip::NoWriteBudget => "doubling skipped: no write budget",
+                    DoublingSkip::AtMaximum => "doubling skipped: at maximum",
+                    DoublingSkip::BudgetLeft { .. } => "doubling skipped: budget left",
+                    DoublingSkip::AmountOutOfRange => "doubling skipped: out of range",
+                }),
+            },
+            Step::Raise { raise, result, .. } => {
+                let name = if raise.freezes { "raise with freeze" } else { "raise" };
+                self.count(&format!("{name} {}", outcome(Some(result))));
+            }
+            Step::NothingCreated { refusal: reason, .. } => self.count(refusal(reason)),
+            Step::NewShard { plan, result, .. } => self.new_shard(*plan, *result),
+            Step::Repair { result, .. } => self.count(&format!("repair {}", outcome(Some(result)))),
+            Step::RepairUnread { .. } => self.count("repair unread"),
+            Step::RiseUnread { .. } => self.count("rise unread"),
+            Step::RiseRefused { .. } => self.count("rise refused"),
+            Step::WindowsUnread { .. } => self.count("windows unread"),
+            Step::Windows { lagging, .. } => self.count(if *lagging == 0 { "windows: none lags" } else { "windows: some lag" }),
+            Step::Window { result, .. } => self.count(&format!("window {}", outcome(Some(result)))),
+            Step::Usage { .. } => self.count("usage"),
+            Step::UsageUncounted(_) => self.count("usage uncounted"),
+            Step::UsageReservedName { .. } => self.count("usage reserved name"),
+            Step::CutShort => self.count("cut short"),
+            Step::Panicked => self.count("panicked"),
+        }
+    }
+}

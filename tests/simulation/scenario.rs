@@ -1,0 +1,130 @@
+//! What a seed runs: which limits, which writers and which faults. One seed, one scenario.
+//!
+//! Faults are switches, so that an allowance of the auditor is zero wherever the fault behind it is off.
+
+use limiter_aggregator::key::BucketGroup;
+use limiter_aggregator::schedule::Parameters;
+use limiter_aggregator::units::Millitokens;
+
+/// Whose buckets are simulated.
+pub const GROUP: BucketGroup<'static> = BucketGroup { namespace: "n", entity: "e", resource: "r" };
+/// Where the clock starts, on a reset edge.
+pub const START: i64 = 1_790_000_400_000;
+/// Length of a calendar period; the schedule below must agree.
+pub const PERIOD_MS: i64 = 600_000;
+/// Every ten minutes, as stored.
+pub const RESETS: &str = "1m*/10";
+/// Length of a session window in seconds.
+pub const WINDOW_S: i64 = 600;
+/// The same in milliseconds.
+pub const WINDOW_MS: i64 = WINDOW_S * 1000;
+
+/// The three kinds of limit, one of each at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Recovers at a rate.
+    Drip,
+    /// Recovers at reset edges.
+    Calendar,
+    /// Recovers when a window opens.
+    Session,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Drip, Self::Calendar, Self::Session];
+
+    /// The limit's name in the table.
+    pub fn limit(self) -> &'static str {
+        match self {
+            Self::Drip => "d_rip",
+            Self::Calendar => "q",
+            Self::Session => "s.1",
+        }
+    }
+
+    /// The kind of the limit of this name.
+    pub fn of(limit: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.limit() == limit)
+    }
+}
+
+/// What can go wrong, and who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The seed it comes from.
+    pub seed: u64,
+    /// Limits on every item, in the order of [`Kind::ALL`].
+    pub limits: [bool; 3],
+    /// Capacity of the write budget in tokens.
+    pub write_budget: i128,
+    /// Most that a clock is off, in milliseconds.
+    pub skew: i64,
+    /// Calls are throttled, answers are lost, actors stop.
+    pub call_faults: bool,
+    /// Deliveries are repeated, rewound, shuffled and lost.
+    pub delivery_faults: bool,
+    /// A fan-out of a client may be interleaved with anything, and be lost.
+    pub open_fan_outs: bool,
+    /// An operator changes limits, tops up and resets.
+    pub operator: bool,
+    /// Items expire; the entity is deleted and made again.
+    pub removals: bool,
+    /// Writers before grants and windows were recorded.
+    pub old_writers: bool,
+    /// The first items carry neither `gc` nor `wa`.
+    pub old_items: bool,
+    /// A parameter schedule will not decode, now and then.
+    pub bad_schedules: bool,
+    /// Whether work is refunded or charged after the fact.
+    pub adjustments: bool,
+}
+
+impl Scenario {
+    /// The scenario of a seed: the lower half of the residues is calm, where every allowance is zero.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
+        let calm = seed % 4 == 0;
+        let mut limits = [rng.bool(), rng.bool(), rng.bool()];
+        if limits == [false; 3] {
+            limits[rng.usize(0..3)] = true;
+        }
+        let mut chance = |percent: u32| !calm && rng.u32(0..100) < percent;
+        Self {
+            seed,
+            limits,
+            call_faults: chance(60),
+            delivery_faults: chance(60),
+            open_fan_outs: chance(60),
+            operator: chance(35),
+            removals: chance(25),
+            old_writers: chance(15),
+            old_items: chance(20),
+            bad_schedules: chance(10),
+            adjustments: chance(60),
+            skew: if chance(50) { 3_000 } else { 0 },
+            write_budget: [8, 20, 60][rng.usize(0..3)],
+        }
+    }
+
+    /// Whether the items carry a limit of this kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.limits[kind as usize]
+    }
+}
+
+/// Parameters of the limits as configured, changed by the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Thousandths of the base that are in force.
+    pub per_mille: i128,
+}
+
+impl Configuration {
+    /// What is stored for a limit: odd numbers, so that every share is rounded.
+    pub fn parameters(&self, kind: Kind) -> Parameters {
+        let capacity = Millitokens(1_000_003 * self.per_mille / 1000);
+        let refill = if kind == Kind::Drip { capacity } else { Millitokens::ZERO };
+        Parameters { capacity, refill, period_ms: 60_000 }
+    }
+}

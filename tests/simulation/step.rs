@@ -1,0 +1,127 @@
+//! One choice of the scheduler, as a plain value: a run is a list of these, and so is a minimised trace.
+
+use crate::client::{Adjustment, Operation};
+use crate::scenario::{PERIOD_MS, WINDOW_MS};
+use crate::world::World;
+
+/// How one call fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is carried out and answered.
+    Answered,
+    /// It is refused before it takes effect, as by throttling.
+    Throttled,
+    /// It takes effect, and the answer is lost.
+    Ambiguous,
+    /// It takes effect, and its caller stops.
+    Stopped,
+}
+
+/// What an aggregator is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The next records, so many at most.
+    Next(u8),
+    /// From so many records before the checkpoint on: what was delivered is delivered again.
+    Rewound(u8, u8),
+    /// The next records, in another order, some of them twice.
+    Shuffled(u8),
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Time passes, in milliseconds.
+    Pass(u32),
+    /// Time passes until so many milliseconds after the next reset edge, or before it.
+    Edge(i16),
+    /// The same for the end of the newest window.
+    WindowEnd(i16),
+    /// A client begins a request.
+    Acquire(u8, u32, i64),
+    /// An old client begins a request.
+    OldAcquire(u8, u32, i64),
+    /// A client adjusts its last lease.
+    Adjust(u8, Adjustment),
+    /// The operator begins an operation.
+    Operate(Operation),
+    /// An actor's waiting call, by place, is decided.
+    Call(u8, u8, Fate),
+    /// An aggregator is invoked.
+    Deliver(u8, Delivery),
+    /// So many records never reach an aggregator.
+    Lose(u8, u8),
+    /// One shard expires, or is deleted.
+    Remove(u8),
+    /// The entity is deleted with all its shards, and made again.
+    Rebirth(bool),
+    /// The item's schedule becomes undecodable on every shard, or decodes again.
+    BadSchedule(bool),
+}
+
+/// Chooses the next step.
+pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
+    let scenario = world.scenario;
+    let busy = world.busy();
+    if !busy.is_empty() && rng.u32(0..100) < 72 {
+        let actor = busy[rng.usize(0..busy.len())];
+        let fate = match rng.u32(0..100) {
+            0..=1 if scenario.call_faults => Fate::Throttled,
+            2..=3 if scenario.call_faults => Fate::Ambiguous,
+            4 if scenario.call_faults => Fate::Stopped,
+            _ => Fate::Answered,
+        };
+        return Step::Call(actor, rng.u8(..), fate);
+    }
+    let client = rng.u8(0..World::CLIENTS);
+    match rng.u32(0..1000) {
+        0..=299 => Step::Pass(if rng.u32(0..10) == 0 { rng.u32(0..20_000) } else { rng.u32(0..600) }),
+        300..=309 => Step::Edge(rng.i16(-300..300)),
+        310..=316 => Step::WindowEnd(rng.i16(-300..300)),
+        317..=319 => Step::Pass(rng.u32(0..7_200_000)),
+        320..=639 if scenario.old_writers && rng.bool() => Step::OldAcquire(client, rng.u32(..), amount(rng)),
+        320..=639 => Step::Acquire(client, rng.u32(..), amount(rng)),
+        640..=679 if scenario.adjustments => {
+            let part = amount(rng).into();
+            Step::Adjust(client, if rng.u32(0..4) == 0 { Adjustment::Charge(part) } else { Adjustment::Refund(part) })
+        }
+        680..=684 if scenario.operator => Step::Operate(match rng.u32(0..4) {
+            0 => Operation::TopUp(rng.i64(1..300_000).into()),
+            1 => Operation::Reset,
+            _ => Operation::Configure([250, 500, 1000, 1500][rng.usize(0..4)]),
+        }),
+        685..=686 if scenario.removals => Step::Remove(rng.u8(0..32)),
+        687 if scenario.removals => Step::Rebirth(rng.bool()),
+        688..=689 if scenario.bad_schedules => Step::BadSchedule(rng.u32(0..3) == 0),
+        690..=692 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
+        _ => deliver(world, rng),
+    }
+}
+
+fn amount(rng: &mut fastrand::Rng) -> i64 {
+    let most = [2_000, 10_000, 50_000, 200_000][rng.usize(0..4)];
+    rng.i64(1..most)
+}
+
+fn deliver(world: &World, rng: &mut fastrand::Rng) -> Step {
+    // The second aggregator is a mistake of the operator's, and rare.
+    let aggregator = u8::from(world.scenario.delivery_faults && rng.u32(0..8) == 0);
+    let most = rng.u8(1..24);
+    let delivery = match rng.u32(0..10) {
+        0 if world.scenario.delivery_faults => Delivery::Rewound(rng.u8(1..30), most),
+        1 if world.scenario.delivery_faults => Delivery::Shuffled(most),
+        _ => Delivery::Next(most),
+    };
+    Step::Deliver(aggregator, delivery)
+}
+
+/// The instant that a jump leads to.
+pub fn jump(step: Step, now: i64, window: Option<i64>) -> i64 {
+    let target = match step {
+        Step::Pass(millis) => now + i64::from(millis),
+        Step::Edge(offset) => now - now.rem_euclid(PERIOD_MS) + PERIOD_MS + i64::from(offset),
+        Step::WindowEnd(offset) => window.map_or(now, |start| start + WINDOW_MS + i64::from(offset)),
+        _ => now,
+    };
+    target.max(now)
+}

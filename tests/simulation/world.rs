@@ -1,0 +1,367 @@
+//! The simulated stack: one table, its stream, clients, an operator and two aggregators, moved one step at a time.
+//!
+//! Decides nothing by itself: the same scenario and the same steps give the same run. A step that does not apply, as
+//! may happen in a shortened trace, does nothing.
+
+mod actor;
+mod delivery;
+mod quiet;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use limiter_aggregator::item::{AttributeValue, Item, number, text};
+use limiter_aggregator::table::memory::{MemoryTable, StreamRecord};
+use limiter_aggregator::table::{Fault, FaultClass};
+use limiter_aggregator::units::EpochMillis;
+
+use crate::audit::{Auditor, Event, Snapshot, Verdict, Writer, changes_of};
+use crate::client::{self, Client, Ended, Lease, owner, shard_key};
+use crate::coverage::Coverage;
+use crate::port::{Answer, Call, StepTable};
+use crate::scenario::{Configuration, GROUP, Kind, START, Scenario};
+use crate::step::{Fate, Step, jump};
+use actor::{Actor, Work};
+use delivery::Reader;
+
+/// Everything.
+pub struct World {
+    pub scenario: Scenario,
+    pub coverage: Coverage,
+    memory: MemoryTable,
+    now: i64,
+    clients: Vec<ClientState>,
+    readers: Vec<Reader>,
+    actors: BTreeMap<u8, Actor>,
+    log: Vec<LogRecord>,
+    auditor: Auditor,
+    configuration: Rc<RefCell<Configuration>>,
+    transactions: Rc<Cell<u64>>,
+    uninterrupted: Rc<Cell<bool>>,
+    life: u32,
+    lost: bool,
+}
+
+struct ClientState {
+    known: Rc<Cell<u32>>,
+    skew: i64,
+    lease: Option<Lease>,
+}
+
+struct LogRecord {
+    record: StreamRecord,
+    json: String,
+}
+
+impl World {
+    /// How many clients there are; the operator is the actor after them, then come the aggregators.
+    pub const CLIENTS: u8 = 3;
+    /// How many aggregators there are.
+    pub const AGGREGATORS: u8 = 2;
+    const OPERATOR: u8 = Self::CLIENTS;
+
+    /// A fresh table in a scenario.
+    pub fn new(scenario: Scenario) -> Self {
+        let mut rng = fastrand::Rng::with_seed(scenario.seed ^ 0xc10c);
+        let mut skew = || if scenario.skew == 0 { 0 } else { rng.i64(-scenario.skew..=scenario.skew) };
+        let memory = MemoryTable::with_stream("2026-01-01T00:00:00.000");
+        let clients = (0..Self::CLIENTS)
+            .map(|_| ClientState { known: Rc::new(Cell::new(1)), skew: skew(), lease: None })
+            .collect();
+        let readers = (0..Self::AGGREGATORS).map(|_| Reader { checkpoint: 0, skew: skew() }).collect();
+        let mut world = Self {
+            scenario,
+            coverage: Coverage::default(),
+            memory,
+            now: START,
+            clients,
+            readers,
+            actors: BTreeMap::new(),
+            log: Vec::new(),
+            auditor: Auditor::new(scenario),
+            configuration: Rc::new(RefCell::new(Configuration { per_mille: 1000 })),
+            transactions: Rc::new(Cell::new(0)),
+            uninterrupted: Rc::new(Cell::new(false)),
+            life: 1,
+            lost: false,
+        };
+        world.memory.set_now(EpochMillis(START));
+        world.seed_table();
+        world
+    }
+
+    fn seed_table(&mut self) {
+        self.put(&owner(self.life));
+        if self.scenario.old_items {
+            self.put(&old_item(&self.scenario, &self.configuration.borrow()));
+        }
+        self.settle_records(Writer::Removal, self.now, None).unwrap_or(());
+    }
+
+    fn put(&self, item: &Item) {
+        assert_eq!(self.memory.put_item(item), Ok(()), "the simulation's own items can be stored");
+    }
+
+    /// Actors with work under way.
+    pub fn busy(&self) -> Vec<u8> {
+        self.actors.keys().copied().collect()
+    }
+
+    /// One step.
+    pub fn step(&mut self, step: Step) -> Verdict {
+        match step {
+            Step::Pass(_) | Step::Edge(_) | Step::WindowEnd(_) => {
+                self.now = jump(step, self.now, self.newest_window());
+                self.memory.set_now(EpochMillis(self.now));
+                Ok(())
+            }
+            Step::Call(actor, place, fate) => self.call(actor, place, fate),
+            Step::Acquire(number, draw, amount) => {
+                self.begin_request(number, Writer::Client, |client| Box::pin(client::acquire(client, draw, amount.into())))
+            }
+            Step::OldAcquire(number, draw, amount) => self.begin_request(number, Writer::OldWriter, |client| {
+                Box::pin(client::old_acquire(client, draw, amount.into()))
+            }),
+            Step::Adjust(number, adjustment) => match self.clients.get_mut(usize::from(number)).and_then(|own| own.lease.take()) {
+                Some(lease) => self.begin_request(number, Writer::Adjuster, |client| {
+                    Box::pin(client::adjust(client, lease, adjustment))
+                }),
+                None => Ok(()),
+            },
+            Step::Operate(operation) => self.begin(Self::OPERATOR, 0, 0, Writer::Operator, |client| {
+                Box::pin(client::operate(client, operation))
+            }),
+            Step::Deliver(number, delivery) => self.deliver(number, delivery),
+            Step::Lose(number, records) => self.lose(number, records),
+            Step::Remove(shard) => self.remove(shard),
+            Step::Rebirth(reborn) => self.rebirth(reborn),
+            Step::BadSchedule(bad) => self.bad_schedule(bad),
+        }
+    }
+
+    fn begin_request(&mut self, number: u8, writer: Writer, work: impl FnOnce(Client) -> Work) -> Verdict {
+        let Some(state) = self.clients.get(usize::from(number)) else { return Ok(()) };
+        let skew = state.skew;
+        self.begin(number, number, skew, writer, work)
+    }
+
+    fn begin(&mut self, actor: u8, client: u8, skew: i64, writer: Writer, work: impl FnOnce(Client) -> Work) -> Verdict {
+        if self.actors.contains_key(&actor) {
+            return Ok(());
+        }
+        let table = StepTable::default();
+        let now = self.now + skew;
+        let client = Client {
+            table: table.clone(),
+            scenario: self.scenario,
+            now,
+            known: self.clients[usize::from(client)].known.clone(),
+            configuration: self.configuration.clone(),
+            transactions: self.transactions.clone(),
+            uninterrupted: self.uninterrupted.clone(),
+        };
+        self.actors.insert(actor, Actor::client(table, now, writer, work(client)));
+        self.poll(actor)
+    }
+
+    /// Decides one call, and in a calm scenario the rest of the fan-out that it begins.
+    fn call(&mut self, number: u8, place: u8, fate: Fate) -> Verdict {
+        self.one_call(number, place, fate)?;
+        while self.uninterrupted.get() && self.actors.contains_key(&number) {
+            self.one_call(number, 0, Fate::Answered)?;
+        }
+        self.uninterrupted.set(false);
+        Ok(())
+    }
+
+    fn one_call(&mut self, number: u8, place: u8, fate: Fate) -> Verdict {
+        let Some(actor) = self.actors.get_mut(&number) else { return Ok(()) };
+        let Some(waiting) = actor.table.waiting(place.into()) else { return Ok(()) };
+        let Some(call) = actor.table.take(waiting) else { return Ok(()) };
+        if fate != Fate::Answered {
+            self.coverage.count(match fate {
+                Fate::Throttled => "fault: throttled",
+                Fate::Ambiguous => "fault: answer lost",
+                Fate::Stopped | Fate::Answered => "fault: stopped",
+            });
+        }
+        let (answer, took_effect) = carry_out(&self.memory, &call, fate);
+        let actor = self.actors.get_mut(&number).filter(|_| took_effect);
+        if let Some(actor) = actor {
+            actor.saw(&call, &answer, fate);
+        }
+        let (writer, now) = self.actors.get(&number).map_or((Writer::Client, self.now), |actor| (actor.writer, actor.now));
+        self.settle_records(writer, now, Some(number))?;
+        if fate == Fate::Stopped {
+            self.actors.remove(&number);
+            return Ok(());
+        }
+        if let Some(actor) = self.actors.get_mut(&number) {
+            actor.fault |= fate != Fate::Answered;
+            actor.table.answer(waiting, answer);
+        }
+        self.poll(number)
+    }
+
+    /// Lets an actor go on until its next call.
+    fn poll(&mut self, number: u8) -> Verdict {
+        let Some(actor) = self.actors.get_mut(&number) else { return Ok(()) };
+        let Some(ended) = actor.poll() else { return Ok(()) };
+        let Some(actor) = self.actors.remove(&number) else { return Ok(()) };
+        match ended {
+            actor::Outcome::Client(ended) => {
+                self.coverage.count(match ended {
+                    Ended::Admitted(_) => "client: admitted",
+                    Ended::Refused => "client: refused",
+                    Ended::Done => "client: done",
+                });
+                if let (Ended::Admitted(lease), Some(state)) = (ended, self.clients.get_mut(usize::from(number))) {
+                    state.lease = Some(lease);
+                }
+                Ok(())
+            }
+            actor::Outcome::Batch(outcome) => self.delivered(number, &actor, &outcome),
+        }
+    }
+
+    /// Takes what the last call changed to the auditor and into the stream.
+    fn settle_records(&mut self, writer: Writer, now: i64, actor: Option<u8>) -> Verdict {
+        let records = self.memory.take_records();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let nothing = BTreeMap::new();
+        let shown = actor.and_then(|number| self.actors.get(&number)).map_or(&nothing, |actor| &actor.shown);
+        let truth = self.memory.get(&shard_key(0)).map_or(0, |item| client::integer(&item, "shard_count").unwrap_or(1));
+        let stamp = |item: Item| {
+            let incarnation = match item.get("pinc") {
+                Some(AttributeValue::S(stamp)) => Some(stamp.clone()),
+                _ => None,
+            };
+            (client::integer(&item, "pgen"), incarnation)
+        };
+        let owner = self.memory.get(&GROUP.meta()).map(stamp);
+        let event = Event { writer, now, changes: changes_of(&records), shown, truth, owner };
+        let verdict = if event.changes.is_empty() { Ok(()) } else { self.auditor.enter(&event) };
+        for record in records {
+            let json = record.to_json().to_string();
+            self.log.push(LogRecord { record, json });
+        }
+        verdict
+    }
+
+    fn remove(&mut self, shard: u8) -> Verdict {
+        let existed = self.memory.delete_item(&shard_key(shard.into())).is_some();
+        if existed {
+            self.coverage.count("fault: shard removed");
+        }
+        if shard == 0 {
+            return self.rebirth(false);
+        }
+        self.settle_records(Writer::Removal, self.now, None)
+    }
+
+    /// The entity goes, with every shard; clients find out by themselves. It may come back under another stamp.
+    fn rebirth(&mut self, reborn: bool) -> Verdict {
+        self.coverage.count("fault: entity deleted");
+        for shard in 0..32 {
+            self.memory.delete_item(&shard_key(shard));
+        }
+        self.memory.delete_item(&GROUP.meta());
+        self.life += 1;
+        if reborn {
+            self.coverage.count("fault: entity made again");
+            self.put(&owner(self.life));
+        }
+        let verdict = self.settle_records(Writer::Removal, self.now, None);
+        self.auditor.forget();
+        verdict
+    }
+
+    fn bad_schedule(&mut self, bad: bool) -> Verdict {
+        self.coverage.count("fault: bad schedule");
+        for shard in 0..32 {
+            if let Some(mut item) = self.memory.get(&shard_key(shard)) {
+                if bad {
+                    item.insert("sched".to_owned(), text("bad"));
+                } else {
+                    item.remove("sched");
+                }
+                item.insert("vu".to_owned(), number(0));
+                self.put(&item);
+            }
+        }
+        self.settle_records(Writer::Operator, self.now, None)
+    }
+
+    /// Every shard as it is.
+    pub fn shards(&self) -> BTreeMap<u32, Snapshot> {
+        (0..32).filter_map(|shard| Some((shard, Snapshot::of(&self.memory.get(&shard_key(shard))?)))).collect()
+    }
+
+    fn newest_window(&self) -> Option<i64> {
+        self.shards().values().filter_map(|shard| shard.limit(Kind::Session)?.ws).max()
+    }
+}
+
+fn fault(operation: &'static str) -> Fault {
+    Fault { operation, code: "Simulated".to_owned(), class: FaultClass::Retryable }
+}
+
+/// Carries a call out as its fate wants. Answers whether the table saw it.
+fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool) {
+    let applies = fate != Fate::Throttled;
+    let answered = matches!(fate, Fate::Answered | Fate::Stopped);
+    let answer = match call {
+        Call::Update(update) => {
+            let lost = Err(fault("UpdateItem"));
+            let answer = if applies { memory.apply_update(update) } else { lost.clone() };
+            Answer::Update(if answered { answer } else { lost })
+        }
+        Call::Transact(transaction) => {
+            let lost = Err(fault("TransactWriteItems"));
+            let answer = if applies { memory.apply_transaction(transaction) } else { lost.clone() };
+            Answer::Transact(if answered { answer } else { lost })
+        }
+        Call::Read(keys) => Answer::Read(if answered { memory.apply_read(keys) } else { Err(fault("BatchGetItem")) }),
+    };
+    (answer, applies)
+}
+
+/// Shard 0 as a client from before grants and windows were recorded left it.
+fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
+    let key = shard_key(0);
+    let mut item = Item::from([
+        ("PK".to_owned(), text(key.pk)),
+        ("SK".to_owned(), text(key.sk)),
+        ("entity_id".to_owned(), text("e")),
+        ("resource".to_owned(), text("r")),
+        ("rf".to_owned(), number((START - 1000).into())),
+        ("pgen".to_owned(), number(1)),
+        ("pinc".to_owned(), text("life-1")),
+        ("vu".to_owned(), number(0)),
+        ("shard_count".to_owned(), number(1)),
+    ]);
+    let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
+    let budget = scenario.write_budget * 1000;
+    for (name, value) in [("tk", budget), ("cp", budget), ("ra", budget), ("rp", 10_000), ("tc", 0)] {
+        put("wcu", name, number(value));
+    }
+    for kind in Kind::ALL.into_iter().filter(|kind| scenario.has(*kind)) {
+        let parameters = configuration.parameters(kind);
+        let (cp, ra) = (parameters.capacity.0, parameters.refill.0);
+        for (name, value) in [("tk", cp), ("cp", cp), ("ra", ra), ("rp", parameters.period_ms), ("tc", 0)] {
+            put(kind.limit(), name, number(value));
+        }
+        match kind {
+            Kind::Drip => {}
+            Kind::Calendar => drop(put(kind.limit(), "rsched", text(crate::scenario::RESETS))),
+            Kind::Session => {
+                put(kind.limit(), "rsa", number(crate::scenario::WINDOW_S.into()));
+                put(kind.limit(), "ws", number((START - 2000).into()));
+            }
+        }
+    }
+    item
+}

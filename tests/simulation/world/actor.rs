@@ -1,0 +1,130 @@
+//! An actor: work under way, polled by hand.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use limiter_aggregator::aggregate::BatchOutcome;
+use limiter_aggregator::item::Item;
+use limiter_aggregator::key::BucketKey;
+use limiter_aggregator::write::{Transaction, TransactionAction};
+
+use crate::audit::Writer;
+use crate::client::Ended;
+use crate::port::{Answer, Call, StepTable};
+use crate::step::Fate;
+
+/// A client's operation.
+pub type Work = Pin<Box<dyn Future<Output = Ended>>>;
+/// An aggregator's batch.
+pub type BatchWork = Pin<Box<dyn Future<Output = BatchOutcome>>>;
+
+/// What is under way.
+enum Task {
+    Client(Work),
+    Batch(BatchWork),
+}
+
+/// How it ended.
+pub enum Outcome {
+    Client(Ended),
+    Batch(BatchOutcome),
+}
+
+/// Someone with work under way.
+pub struct Actor {
+    pub table: StepTable,
+    /// The clock that its work began with.
+    pub now: i64,
+    pub writer: Writer,
+    /// The records that a batch holds, by place in the log.
+    pub records: Vec<usize>,
+    /// The last that a batch was shown of each shard.
+    pub shown: BTreeMap<u32, Option<Item>>,
+    /// Shards with a quota that a batch made and has not read shard 0's count after.
+    pub unrepaired: Vec<u32>,
+    /// Whether any call of it failed.
+    pub fault: bool,
+    task: Task,
+}
+
+impl Actor {
+    pub fn client(table: StepTable, now: i64, writer: Writer, work: Work) -> Self {
+        Self::new(table, now, writer, vec![], Task::Client(work))
+    }
+
+    pub fn batch(table: StepTable, now: i64, records: Vec<usize>, work: BatchWork) -> Self {
+        Self::new(table, now, Writer::Aggregator, records, Task::Batch(work))
+    }
+
+    fn new(table: StepTable, now: i64, writer: Writer, records: Vec<usize>, task: Task) -> Self {
+        Self { table, now, writer, records, shown: BTreeMap::new(), unrepaired: vec![], fault: false, task }
+    }
+
+    /// Goes on until the next call, or the end.
+    pub fn poll(&mut self) -> Option<Outcome> {
+        let mut context = Context::from_waker(Waker::noop());
+        match &mut self.task {
+            Task::Client(work) => match work.as_mut().poll(&mut context) {
+                Poll::Ready(ended) => Some(Outcome::Client(ended)),
+                Poll::Pending => None,
+            },
+            Task::Batch(work) => match work.as_mut().poll(&mut context) {
+                Poll::Ready(outcome) => Some(Outcome::Batch(outcome)),
+                Poll::Pending => None,
+            },
+        }
+    }
+
+    /// Takes note of what a batch was shown and made.
+    pub fn saw(&mut self, call: &Call, answer: &Answer, fate: Fate) {
+        if self.writer != Writer::Aggregator {
+            return;
+        }
+        match (call, answer) {
+            (Call::Read(keys), Answer::Read(Ok(items))) => {
+                for (key, item) in keys.iter().zip(items) {
+                    if let Some(bucket) = BucketKey::parse(&key.pk) {
+                        self.shown.insert(bucket.shard.0, item.clone());
+                        if bucket.shard.0 == 0 {
+                            self.unrepaired.clear();
+                        }
+                    }
+                }
+            }
+            (Call::Transact(transaction), Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)))
+                if fate == Fate::Answered =>
+            {
+                self.unrepaired.extend(created(transaction));
+                self.debited(transaction);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a batch debits it knows to be gone.
+    fn debited(&mut self, transaction: &Transaction) {
+        for action in &transaction.actions {
+            let TransactionAction::Update(update) = action else { continue };
+            let Some(bucket) = BucketKey::parse(&update.key.pk) else { continue };
+            let Some(Some(item)) = self.shown.get_mut(&bucket.shard.0) else { continue };
+            for change in &update.actions {
+                if let limiter_aggregator::write::Action::Add { attribute, delta } = change {
+                    let before = crate::client::integer(item, attribute).unwrap_or(0);
+                    item.insert(attribute.clone(), limiter_aggregator::item::number(before + delta));
+                }
+            }
+        }
+    }
+}
+
+fn created(transaction: &Transaction) -> Option<u32> {
+    transaction.actions.iter().find_map(|action| match action {
+        TransactionAction::Put(put) if put.item.keys().any(|name| name.ends_with("_gc")) => {
+            let key = limiter_aggregator::item::key_of(&put.item)?;
+            Some(BucketKey::parse(&key.pk)?.shard.0)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,111 @@
+//! The stream's way to the aggregators: checkpoints, batches, and what a batch's answer does to them.
+
+use std::collections::BTreeSet;
+
+use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
+use limiter_aggregator::config::Settings;
+use limiter_aggregator::units::EpochMillis;
+
+use super::World;
+use super::actor::Actor;
+use crate::audit::{Verdict, require};
+use crate::port::StepTable;
+use crate::step::Delivery;
+
+/// One aggregator's place in the stream.
+pub struct Reader {
+    /// The first record that is not yet done.
+    pub checkpoint: usize,
+    pub skew: i64,
+}
+
+impl World {
+    pub(super) fn aggregator(number: u8) -> u8 {
+        Self::OPERATOR + 1 + number
+    }
+
+    pub(super) fn deliver(&mut self, number: u8, delivery: Delivery) -> Verdict {
+        let actor = Self::aggregator(number);
+        let Some(reader) = self.readers.get(usize::from(number)).filter(|_| !self.actors.contains_key(&actor)) else {
+            return Ok(());
+        };
+        let first = match delivery {
+            Delivery::Rewound(back, _) => reader.checkpoint.saturating_sub(back.into()),
+            Delivery::Next(_) | Delivery::Shuffled(_) => reader.checkpoint,
+        };
+        let (Delivery::Next(most) | Delivery::Rewound(_, most) | Delivery::Shuffled(most)) = delivery;
+        let mut records: Vec<usize> = (first..self.log.len().min(first + usize::from(most))).collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        match delivery {
+            Delivery::Next(_) => {}
+            Delivery::Rewound(..) => self.coverage.count("fault: rewound delivery"),
+            Delivery::Shuffled(_) => {
+                self.coverage.count("fault: shuffled delivery");
+                records.reverse();
+                let half: Vec<usize> = records.iter().copied().step_by(2).collect();
+                records.extend(half);
+            }
+        }
+        let (now, table) = (self.now + reader.skew, StepTable::default());
+        let event = self.event(&records);
+        let (aggregator, observer) = (Aggregator::new(table.clone(), Settings::default()), self.coverage.clone());
+        let work = Box::pin(async move {
+            let outcome = aggregator.handle(&event, EpochMillis(now), &Budget::unlimited(), &observer).await;
+            outcome.unwrap_or(BatchOutcome::RetryAll)
+        });
+        self.actors.insert(actor, Actor::batch(table, now, records, work));
+        self.poll(actor)
+    }
+
+    fn event(&self, records: &[usize]) -> String {
+        let mut event = String::from("{\"Records\":[");
+        for (place, record) in records.iter().enumerate() {
+            if place > 0 {
+                event.push(',');
+            }
+            event.push_str(&self.log[*record].json);
+        }
+        event.push_str("]}");
+        event
+    }
+
+    /// Moves the checkpoint as the answer wants.
+    pub(super) fn delivered(&mut self, actor: u8, batch: &Actor, outcome: &BatchOutcome) -> Verdict {
+        let unrepaired = &batch.unrepaired;
+        require(unrepaired.is_empty() || batch.fault, "shard 0's count is read again after creations", || {
+            format!("at {}: {unrepaired:?}", batch.now)
+        })?;
+        require(self.coverage.of("panicked") == 0, "nothing panics", || format!("at {}", batch.now))?;
+        let known: BTreeSet<usize> = batch.records.iter().copied().collect();
+        let last = known.last().copied().unwrap_or(0);
+        let number = usize::from(actor - Self::aggregator(0));
+        let Some(reader) = self.readers.get_mut(number) else { return Ok(()) };
+        match outcome {
+            BatchOutcome::Complete => reader.checkpoint = reader.checkpoint.max(last + 1),
+            BatchOutcome::RetryAll => self.coverage.count("batch failed whole"),
+            BatchOutcome::RetryFrom(sequence) => {
+                self.coverage.count("batch reported a record");
+                let place = known.iter().find(|place| self.log[**place].record.sequence == sequence.as_str());
+                require(place.is_some(), "what is reported was delivered", || format!("at {}", batch.now))?;
+                require(batch.fault, "nothing is reported without a failed call", || format!("at {}", batch.now))?;
+                reader.checkpoint = place.copied().unwrap_or(reader.checkpoint);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn lose(&mut self, number: u8, records: u8) -> Verdict {
+        let busy = self.actors.contains_key(&Self::aggregator(number));
+        let Some(reader) = self.readers.get_mut(usize::from(number)).filter(|_| !busy) else { return Ok(()) };
+        let left = self.log.len() - reader.checkpoint;
+        let lost = left.min(records.into());
+        reader.checkpoint += lost;
+        if lost > 0 && number == 0 {
+            self.lost = true;
+            self.coverage.count("fault: lost delivery");
+        }
+        Ok(())
+    }
+}
