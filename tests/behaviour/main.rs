@@ -8,6 +8,7 @@ mod engine;
 mod engine_support;
 mod propagation;
 mod pure_planning;
+mod refill_conditions;
 mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;
