@@ -1,13 +1,12 @@
 //! Events that the published client produced, on the table as it stood then.
 
 use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::item::{AttributeValue, Item, key_of};
 use limiter_aggregator::table::failing::FailingTable;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
-use super::scene::{Notes, handle_with, numeric, propagation_only};
+use super::scene::{Notes, bucket_rules, handle_with, numeric, propagation_only};
 
 struct Capture {
     table: MemoryTable,
@@ -157,7 +156,7 @@ fn every_rule_together_agrees_on_the_captures() {
                 &capture.table,
                 &capture.event,
                 capture.now,
-                Settings::default(),
+                bucket_rules(),
                 &Notes::default(),
             )
         };

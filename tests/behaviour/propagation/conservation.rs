@@ -2,11 +2,10 @@
 //! capacity, at every step of every walk, in one frozen period.
 
 use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::table::memory::MemoryTable;
 
 use super::ledger::{create_as_client, ledger, spend};
-use super::scene::{NOW, Notes, Random, Shard, double, existing, handle, handle_with, stored, world};
+use super::scene::{NOW, Notes, Random, Shard, bucket_rules, double, existing, handle, handle_with, stored, world};
 
 /// 1024 tokens: every share down to 32 shards is whole.
 const CAPACITY: i64 = 1_024_000;
@@ -177,7 +176,7 @@ fn a_batch_of_several_doublings_is_conserved_too() {
     }
     let event = super::scene::event(&table);
     let notes = Notes::default();
-    handle_with(&table, &event, NOW, Settings::default(), &notes);
+    handle_with(&table, &event, NOW, bucket_rules(), &notes);
     // Only the last rise is still shard 0's count; what lies between is left to the clients.
     assert_eq!(existing(&table), [0, 4, 5, 6, 7]);
     let ledger = ledger(&table, "day", CAPACITY);

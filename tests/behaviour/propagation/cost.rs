@@ -4,9 +4,10 @@ use limiter_aggregator::table::failing::FailingTable;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
-use super::scene::{HOUR, NOW, Notes, Shard, add, double, event, existing, handle_with, set, world, write};
+use super::scene::{
+    HOUR, NOW, Notes, Shard, add, bucket_rules, double, event, existing, handle_with, set, world, write,
+};
 use super::wire::Wire;
-use limiter_aggregator::config::Settings;
 
 /// How many keys each read asked for, and how consistently.
 fn reads(wire: &Wire) -> Vec<(usize, bool)> {
@@ -111,7 +112,7 @@ fn echoes(table: &MemoryTable, first: &str) -> Vec<u64> {
     let (mut batch, mut calls, mut now) = (first.to_owned(), Vec::new(), NOW);
     loop {
         let counted = FailingTable::new(table);
-        handle_with(&counted, &batch, now, Settings::default(), &Notes::default());
+        handle_with(&counted, &batch, now, bucket_rules(), &Notes::default());
         calls.push(counted.calls().total());
         batch = event(table);
         if batch == r#"{"Records":[]}"# {

@@ -1,13 +1,12 @@
 //! Every point at which a propagation can stop, and the delivery after it.
 
 use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::table::failing::{Failing, FailingTable, Moment};
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::table::{Fault, FaultClass};
 
 use super::ledger::ledger;
-use super::scene::{NOW, Notes, Shard, double, existing, handle, handle_with, key, stored, world};
+use super::scene::{NOW, Notes, Shard, bucket_rules, double, existing, handle, handle_with, key, stored, world};
 
 const CAPACITY: i64 = 1_024_000;
 
@@ -44,7 +43,7 @@ fn interrupted(failing: Failing, moment: Moment, class: FaultClass) -> MemoryTab
     let before = totals(&table);
     let broken = FailingTable::new(&table);
     broken.fail(failing, moment, fault(class));
-    handle_with(&broken, &event, NOW, Settings::default(), &Notes::default());
+    handle_with(&broken, &event, NOW, bucket_rules(), &Notes::default());
     assert_eq!(totals(&table), before, "after {failing:?} {moment:?}");
     for _ in 0..2 {
         assert_eq!(handle(&table, &event), BatchOutcome::Complete);
@@ -95,7 +94,7 @@ fn a_record_is_asked_for_again_only_for_its_read_and_its_raises() {
             let (table, event) = start();
             let broken = FailingTable::new(&table);
             broken.fail(Failing::Only(call), Moment::Before, fault(class));
-            let outcome = handle_with(&broken, &event, NOW, Settings::default(), &Notes::default());
+            let outcome = handle_with(&broken, &event, NOW, bucket_rules(), &Notes::default());
             assert_eq!(
                 matches!(outcome, BatchOutcome::RetryFrom(_)),
                 is_worth_it,
@@ -112,22 +111,21 @@ fn a_read_that_may_pass_raises_nothing_and_one_that_will_not_raises_without_free
         let broken = FailingTable::new(&table);
         broken.fail(Failing::Only(1), Moment::Before, fault(class));
         let notes = Notes::default();
-        handle_with(&broken, &event, NOW, Settings::default(), &notes);
+        handle_with(&broken, &event, NOW, bucket_rules(), &notes);
         (table, notes.take())
     };
     let (table, notes) = with_read_failing(FaultClass::Retryable);
     assert_eq!(notes, ["rise unread"]);
     assert_eq!(stored(&table, 1, "shard_count"), Some(4));
     let (table, notes) = with_read_failing(FaultClass::Permanent);
-    assert_eq!(
-        notes,
-        [
-            "raise 1 applied",
-            "raise 2 lost",
-            "raise 3 applied",
-            "nothing created: ReadFailed"
-        ]
-    );
+    let expected = [
+        "rise unread",
+        "raise 1 applied",
+        "raise 2 lost",
+        "raise 3 applied",
+        "nothing created: ReadFailed",
+    ];
+    assert_eq!(notes, expected);
     assert_eq!(stored(&table, 1, "shard_count"), Some(8));
     assert_eq!(stored(&table, 3, "b_day_gc"), None, "its size is not known");
 }
@@ -139,7 +137,7 @@ fn a_raise_that_fails_for_good_leaves_the_new_shards_to_the_clients() {
     broken.fail(Failing::Only(2), Moment::Before, fault(FaultClass::Permanent));
     let notes = Notes::default();
     assert_eq!(
-        handle_with(&broken, &event, NOW, Settings::default(), &notes),
+        handle_with(&broken, &event, NOW, bucket_rules(), &notes),
         BatchOutcome::Complete
     );
     assert_eq!(
@@ -162,7 +160,7 @@ fn a_shard_whose_creation_failed_is_skipped_and_the_next_is_tried() {
         broken.fail(Failing::Only(5), moment, fault(FaultClass::Retryable));
         let notes = Notes::default();
         assert_eq!(
-            handle_with(&broken, &event, NOW, Settings::default(), &notes),
+            handle_with(&broken, &event, NOW, bucket_rules(), &notes),
             BatchOutcome::Complete
         );
         assert!(notes.any("shard 4 Some(Failed") && notes.any("shard 5 created") && notes.any("shard 7 created"));

@@ -14,7 +14,7 @@ use limiter_aggregator::write::{Transaction, Update};
 /// A call that is about to be made.
 pub enum Call<'c> {
     Read(&'c [ItemKey], Consistency),
-    Update(&'c Update),
+    Update,
     Transact(&'c Transaction),
 }
 
@@ -57,7 +57,7 @@ impl<'h> Interposed<'h> {
 
 impl Table for Interposed<'_> {
     async fn update(&self, update: &Update) -> Result<UpdateOutcome, Fault> {
-        self.call(&Call::Update(update));
+        self.call(&Call::Update);
         self.inner.apply_update(update)
     }
 

@@ -276,13 +276,21 @@ impl Observer for Notes {
 pub fn propagation_only() -> Settings {
     Settings {
         enable_refill: false,
+        ..bucket_rules()
+    }
+}
+
+/// Every rule that writes buckets.
+pub fn bucket_rules() -> Settings {
+    Settings {
+        enable_usage: false,
         ..Settings::default()
     }
 }
 
-/// One batch at noon, every rule.
+/// One batch at noon, every rule that writes buckets.
 pub fn handle(table: &impl Table, event: &str) -> BatchOutcome {
-    handle_with(table, event, NOW, Settings::default(), &Notes::default())
+    handle_with(table, event, NOW, bucket_rules(), &Notes::default())
 }
 
 /// One batch at noon, propagation alone; what it noted.
@@ -320,7 +328,9 @@ pub struct Random(u64);
 impl Random {
     pub fn new(seed: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..4).for_each(|_| drop(random.next()));
+        for _ in 0..4 {
+            random.next();
+        }
         random
     }
 

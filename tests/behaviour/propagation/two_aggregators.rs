@@ -5,13 +5,12 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
 use super::interposed::Yielding;
 use super::ledger::{ledger, spend};
-use super::scene::{NOW, Notes, Random, Shard, double, existing, handle, set, stored, world, write};
+use super::scene::{NOW, Notes, Random, Shard, bucket_rules, double, existing, handle, set, stored, world, write};
 
 const CAPACITY: i64 = 1_024_000;
 
@@ -30,7 +29,7 @@ fn pair(grant: u32) -> MemoryTable {
 /// may do something in between.
 fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usize) -> usize) {
     let notes = Notes::default();
-    let aggregators = [0, 1].map(|_| Aggregator::new(Yielding(table), Settings::default()));
+    let aggregators = [0, 1].map(|_| Aggregator::new(Yielding(table), bucket_rules()));
     let budget = Budget::unlimited();
     let [one, two] = [0, 1].map(|n: usize| aggregators[n].handle(events[n], EpochMillis(NOW), &budget, &notes));
     let (mut one, mut two) = (pin!(one), pin!(two));

@@ -1,15 +1,14 @@
 //! Window starts told to the siblings (R11): who opened, who lags, who is left alone.
 
-use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::table::failing::{Failing, FailingTable, Moment};
+mod under_way;
+
+use limiter_aggregator::table::Consistency;
+use limiter_aggregator::table::failing::FailingTable;
 use limiter_aggregator::table::memory::MemoryTable;
-use limiter_aggregator::table::{Consistency, Fault, FaultClass};
 use limiter_aggregator::write::Action;
 
 use super::interposed::{Call, Interposed};
-use super::scene::{
-    HOUR, NOW, Notes, Shard, add, event, handle_with, key, propagate, propagation_only, set, stored, world, write,
-};
+use super::scene::{HOUR, NOW, Shard, add, event, key, propagate, set, stored, world, write};
 
 const CAPACITY: i64 = 400_000;
 /// The window that has ended.
@@ -70,10 +69,11 @@ fn a_sibling_without_a_counter_counts_from_nothing() {
     assert_eq!(stored(&table, 0, "b_hour_wtc"), Some(0));
 }
 
-#[test]
-fn which_siblings_a_start_reaches() {
-    type Case = (&'static str, fn(Shard) -> Shard, bool);
-    let cases: [Case; 13] = [
+/// What a sibling is like, and whether a start reaches it.
+type Sibling = (&'static str, fn(Shard) -> Shard, bool);
+
+fn siblings() -> [Sibling; 13] {
+    [
         (
             "its window had ended just then",
             |s| s.n("b_hour_ws", OPENED - LENGTH_S * 1000),
@@ -117,8 +117,12 @@ fn which_siblings_a_start_reaches() {
             },
             true,
         ),
-    ];
-    for (name, change, reached) in cases {
+    ]
+}
+
+#[test]
+fn which_siblings_a_start_reaches() {
+    for (name, change, reached) in siblings() {
         let table = three(change);
         let before = table.get(&key(0));
         let event = open(&table);
@@ -138,10 +142,11 @@ fn which_siblings_a_start_reaches() {
     }
 }
 
-#[test]
-fn each_condition_of_the_write_is_checked_again_when_it_lands() {
-    type Case = (&'static str, fn(&MemoryTable), bool);
-    let cases: [Case; 8] = [
+/// What happens between read and write, and whether the write takes effect all the same.
+type Race = (&'static str, fn(&MemoryTable), bool);
+
+fn races() -> [Race; 8] {
+    [
         ("nothing happened", |_| {}, true),
         (
             "spent",
@@ -193,8 +198,12 @@ fn each_condition_of_the_write_is_checked_again_when_it_lands() {
             false,
         ),
         ("deleted", |table| drop(table.delete_item(&key(0))), false),
-    ];
-    for (name, meanwhile, applied) in cases {
+    ]
+}
+
+#[test]
+fn each_condition_of_the_write_is_checked_again_when_it_lands() {
+    for (name, meanwhile, applied) in races() {
         let table = three(|shard| shard);
         let event = open(&table);
         let racing = Interposed::before(&table, 2, meanwhile);
@@ -331,100 +340,4 @@ fn a_missing_sibling_stays_missing() {
     let event = open(&table);
     assert_eq!(propagate(&table, &event), ["windows: 1 lag", "window 0 applied"]);
     assert!(table.get(&key(2)).is_none());
-}
-
-#[test]
-fn no_shard_gets_two_shares_in_one_window_when_the_length_changes_under_way() {
-    // The operator halves, doubles, or takes the length away at every point of the propagation, and everyone rolls
-    // what they are told. No shard may roll twice, and no later delivery may tell one that was given another length.
-    for length in [Some(LENGTH_S / 2), Some(LENGTH_S * 2), None] {
-        for before in 1..=4 {
-            let table = three(|shard| shard);
-            let event = open(&table);
-            let fan_out = |table: &MemoryTable| {
-                for shard in 0..3 {
-                    let change = match length {
-                        Some(length) => set("b_hour_rsa", length),
-                        None => Action::Remove {
-                            attribute: "b_hour_rsa".to_owned(),
-                        },
-                    };
-                    write(table, shard, vec![change, set("vu", 0)]);
-                }
-            };
-            propagate(&Interposed::before(&table, before, fan_out), &event);
-            let told = starts(&table);
-            let mut rolls = roll(&table);
-            if before == 4 {
-                fan_out(&table);
-            }
-            for _ in 0..2 {
-                propagate(&table, &event);
-                let more = roll(&table);
-                rolls.iter_mut().zip(more).for_each(|(rolls, more)| *rolls += more);
-            }
-            assert!(
-                rolls.iter().all(|rolls| *rolls <= 1),
-                "{length:?} before call {before}: {rolls:?}"
-            );
-            if length.is_some() {
-                assert_eq!(starts(&table), told, "a later delivery tells nobody else");
-            }
-        }
-    }
-}
-
-/// Every shard applies the start it was told, as R4 does; which did.
-fn roll(table: &MemoryTable) -> [u32; 3] {
-    [0, 1, 2].map(|shard| {
-        let (start, applied) = (
-            stored(table, shard, "b_hour_ws").unwrap(),
-            stored(table, shard, "b_hour_wa").unwrap(),
-        );
-        if start > applied {
-            write(
-                table,
-                shard,
-                vec![
-                    set("b_hour_wa", i64::try_from(start).unwrap()),
-                    set("b_hour_tk", CAPACITY / 3),
-                ],
-            );
-        }
-        u32::from(start > applied)
-    })
-}
-
-#[test]
-fn an_opening_is_asked_for_again_when_its_read_or_a_write_may_succeed_later() {
-    for call in 1..=3 {
-        for (class, again) in [
-            (FaultClass::Retryable, true),
-            (FaultClass::Conflict, true),
-            (FaultClass::Permanent, false),
-        ] {
-            let table = three(|shard| shard);
-            let event = open(&table);
-            let broken = FailingTable::new(&table);
-            let fault = Fault {
-                operation: "any",
-                code: "scripted".to_owned(),
-                class,
-            };
-            broken.fail(Failing::Only(call), Moment::Before, fault);
-            let outcome = handle_with(&broken, &event, NOW, propagation_only(), &Notes::default());
-            assert_eq!(
-                matches!(outcome, BatchOutcome::RetryFrom(_)),
-                again,
-                "call {call}, {class:?}"
-            );
-            assert_eq!(
-                broken.calls().total(),
-                if call == 1 { 1 } else { 3 },
-                "the other sibling is told"
-            );
-            propagate(&table, &event);
-            assert_eq!(starts(&table), ALL);
-        }
-    }
 }

@@ -3,14 +3,13 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryPartition;
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::engine::{Engine, client_config, create_table, put_items, scan_items};
 use limiter_aggregator::item::{Item, key_of};
 use limiter_aggregator::table::dynamodb::{DynamoDbTable, retries, timeouts};
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
-use super::scene::{NOW, Notes, Shard, double, existing, key, numeric, world};
+use super::scene::{NOW, Notes, Shard, bucket_rules, double, existing, key, numeric, world};
 use crate::support::proxy::{Proxy, Step};
 
 const TABLE: &str = "buckets";
@@ -40,7 +39,7 @@ impl Wire {
 
     /// One batch at `now`, every rule.
     pub async fn deliver_at(&self, event: &str, now: i64) -> (BatchOutcome, Vec<String>) {
-        let aggregator = Aggregator::new(&self.table, Settings::default());
+        let aggregator = Aggregator::new(&self.table, bucket_rules());
         let notes = Notes::default();
         let outcome = aggregator
             .handle(event, EpochMillis(now), &Budget::unlimited(), &notes)
