@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::config::HashKey;
 use crate::key::BucketGroup;
 
 /// Names groups under one key.
@@ -23,6 +24,11 @@ pub struct Correlator {
 pub struct Tag([u8; 6]);
 
 impl Correlator {
+    /// Names under the configured key, or else under a random one.
+    pub fn of(key: Option<&HashKey>) -> Self {
+        key.map_or_else(Self::random, |key| Self::new(key.as_bytes()))
+    }
+
     /// Names that are equal wherever the key is.
     pub fn new(key: &[u8]) -> Self {
         match Hmac::new_from_slice(key) {
@@ -82,12 +88,20 @@ mod tests {
     use super::*;
 
     fn group<'a>(namespace: &'a str, entity: &'a str, resource: &'a str) -> BucketGroup<'a> {
-        BucketGroup { namespace, entity, resource }
+        BucketGroup {
+            namespace,
+            entity,
+            resource,
+        }
     }
 
     #[test]
     fn one_key_gives_one_name_wherever_it_is_used() {
-        let (one, same, other) = (Correlator::new(b"key"), Correlator::new(b"key"), Correlator::new(b"kez"));
+        let (one, same, other) = (
+            Correlator::new(b"key"),
+            Correlator::new(b"key"),
+            Correlator::new(b"kez"),
+        );
         let group = group("ns", "sk-1", "gpt");
         assert_eq!(one.tag(&group), same.tag(&group));
         assert_ne!(one.tag(&group), other.tag(&group));

@@ -118,7 +118,7 @@ pub struct Update {
     pub actions: Vec<Action>,
     /// What must hold, all of it.
     pub conditions: Vec<Condition>,
-    /// Whether a failed condition should bring the item back.
+    /// Whether a failed condition should bring the item back. Inside a transaction there is no place for it.
     pub return_item_on_failure: bool,
 }
 
@@ -156,6 +156,7 @@ pub enum TransactionAction {
 pub struct Transaction {
     /// The members, in order; each item at most once.
     pub actions: Vec<TransactionAction>,
-    /// Client request token: a store that has seen it within ten minutes answers as it did then. 1 to 36 characters.
+    /// Client request token, 1 to 36 characters: for ten minutes after the transaction took effect, a repeat is
+    /// answered the same and does nothing. One that did not take effect is judged anew.
     pub token: String,
 }

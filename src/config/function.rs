@@ -35,6 +35,18 @@ pub struct FunctionSettings {
 pub struct HashKey(String);
 
 impl HashKey {
+    /// `LOG_HASH_KEY`; `None` where it is not set, or empty.
+    ///
+    /// # Errors
+    /// Where it is no text. The error does not repeat it.
+    pub fn from_lookup(lookup: &impl Lookup) -> Result<Option<Self>, ConfigError> {
+        const VARIABLE: &str = "LOG_HASH_KEY";
+        match optional_text(lookup, VARIABLE) {
+            Ok(key) => Ok(key.map(Self)),
+            Err(_) => Err(ConfigError::value(VARIABLE, "(not shown)", "UTF-8 text")),
+        }
+    }
+
     /// The key, for hashing.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
@@ -55,7 +67,7 @@ impl FunctionSettings {
     pub fn from_lookup(lookup: &impl Lookup) -> Result<Self, ConfigError> {
         let table_name = table_name(lookup)?;
         let namespace = metrics_namespace(lookup)?;
-        let log_hash_key = hash_key(lookup)?;
+        let log_hash_key = HashKey::from_lookup(lookup)?;
         let aggregator = Settings::from_lookup(lookup)?;
         for variable in SET_BY_LAMBDA {
             set_by_lambda(lookup, variable)?;
@@ -105,15 +117,6 @@ fn metrics_namespace(lookup: &impl Lookup) -> Result<String, ConfigError> {
     }
 }
 
-fn hash_key(lookup: &impl Lookup) -> Result<Option<HashKey>, ConfigError> {
-    const VARIABLE: &str = "LOG_HASH_KEY";
-    match optional_text(lookup, VARIABLE) {
-        Ok(key) => Ok(key.map(HashKey)),
-        // The one value that must not be repeated.
-        Err(_) => Err(ConfigError::value(VARIABLE, "(not shown)", "UTF-8 text")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,9 +135,15 @@ mod tests {
         let settings = read(&[("TABLE_NAME", "rate_limits")]).unwrap();
         assert_eq!(settings.table_name, "rate_limits");
         assert_eq!(settings.metrics.namespace, DEFAULT_NAMESPACE);
-        assert_eq!((settings.log_hash_key, settings.aggregator), (None, Settings::default()));
+        assert_eq!(
+            (settings.log_hash_key, settings.aggregator),
+            (None, Settings::default())
+        );
         let error = read(&[]).unwrap_err().to_string();
-        assert!(error.starts_with("TABLE_NAME is not set; it must be a table's name"), "{error}");
+        assert!(
+            error.starts_with("TABLE_NAME is not set; it must be a table's name"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -146,15 +155,28 @@ mod tests {
             ("METRICS_NAMESPACE", "AWS/Mine"),
             ("METRICS_NAMESPACE", "a:b"),
         ] {
-            let error = read(&[("TABLE_NAME", "rate_limits"), (variable, value)]).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{variable} is {value:?}; allowed is ")), "{error}");
+            let error = read(&[("TABLE_NAME", "rate_limits"), (variable, value)])
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with(&format!("{variable} is {value:?}; allowed is ")),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn an_empty_optional_text_says_nothing() {
-        let settings = read(&[("TABLE_NAME", "rate_limits"), ("METRICS_NAMESPACE", ""), ("LOG_HASH_KEY", "")]).unwrap();
-        assert_eq!((settings.metrics.namespace.as_str(), settings.log_hash_key), (DEFAULT_NAMESPACE, None));
+        let settings = read(&[
+            ("TABLE_NAME", "rate_limits"),
+            ("METRICS_NAMESPACE", ""),
+            ("LOG_HASH_KEY", ""),
+        ])
+        .unwrap();
+        assert_eq!(
+            (settings.metrics.namespace.as_str(), settings.log_hash_key),
+            (DEFAULT_NAMESPACE, None)
+        );
     }
 
     #[test]
@@ -167,6 +189,9 @@ mod tests {
     fn outside_lambda_the_error_says_so() {
         let error = FunctionSettings::from_lookup(&|name: &str| (name == "TABLE_NAME").then(|| "rate_limits".into()));
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("AWS_LAMBDA_RUNTIME_API is not set") && error.contains("Lambda"), "{error}");
+        assert!(
+            error.starts_with("AWS_LAMBDA_RUNTIME_API is not set") && error.contains("Lambda"),
+            "{error}"
+        );
     }
 }

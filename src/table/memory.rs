@@ -30,6 +30,9 @@ use crate::write::{Transaction, Update};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Invalid;
 
+/// How far back time to live looks.
+const TTL_REACH_SECONDS: i128 = 5 * 365 * 86_400;
+
 fn invalid(operation: &'static str) -> Fault {
     Fault {
         operation,
@@ -103,12 +106,15 @@ impl MemoryTable {
         self.state.borrow_mut().remove(key, false)
     }
 
-    /// Removes every item whose `ttl` (epoch seconds) lies before the clock, as time to live does. How many.
+    /// Removes every item whose `ttl` (epoch seconds) lies before the clock, as time to live does, which takes one
+    /// more than five years back for a slip and leaves it alone. How many.
     pub fn expire(&self) -> usize {
         let mut state = self.state.borrow_mut();
         let now = i128::from(state.now.0.div_euclid(1000));
         let is_due = |item: &Item| match item.get("ttl") {
-            Some(AttributeValue::N(ttl)) => parse_integer(ttl).is_some_and(|ttl| ttl < now),
+            Some(AttributeValue::N(ttl)) => {
+                parse_integer(ttl).is_some_and(|ttl| (now - TTL_REACH_SECONDS..now).contains(&ttl))
+            }
             _ => false,
         };
         let due: Vec<ItemKey> = state

@@ -17,5 +17,5 @@ mod raises;
 mod requests;
 pub mod scene;
 mod two_aggregators;
-mod wire;
 mod windows;
+mod wire;

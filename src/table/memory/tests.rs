@@ -180,6 +180,9 @@ fn time_to_live_removes_what_is_due_and_says_so() {
     table.put_item(&item("not_yet", &[("ttl", number(10))])).unwrap();
     table.put_item(&item("no_number", &[("ttl", text("9"))])).unwrap();
     table.put_item(&item("none", &[])).unwrap();
+    table
+        .put_item(&item("slip", &[("ttl", number(-5 * 365 * 86_400))]))
+        .unwrap();
     table.take_records();
     table.set_now(EpochMillis(10_999));
     assert_eq!(table.expire(), 1);
@@ -187,7 +190,7 @@ fn time_to_live_removes_what_is_due_and_says_so() {
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].kind, records[0].expired), (ChangeKind::Remove, true));
     assert_eq!(records[0].old, Some(item("due", &[("ttl", number(9))])));
-    assert_eq!(table.items().len(), 3);
+    assert_eq!(table.items().len(), 4);
 }
 
 #[test]

@@ -11,9 +11,9 @@ mod rng;
 mod story;
 
 use delivery::{Way, deliver};
-use oracle::expected;
-use rng::Rng;
-use story::Story;
+pub use oracle::{Counters, counted, expected};
+pub use rng::Rng;
+pub use story::Story;
 
 const HISTORIES: u64 = 10_000;
 
@@ -22,7 +22,9 @@ fn run(history: u64) -> Result<(), String> {
     let mut rng = Rng::of(history);
     let story = Story::tell(&mut rng);
     let expected = expected(&story);
-    for way in [Way::Clean, Way::Hostile(rng)] {
+    // The arithmetic is the judge; the clean delivery is there to judge the arithmetic, and needs fewer histories.
+    let clean = (history.is_multiple_of(5)).then_some(Way::Clean);
+    for way in clean.into_iter().chain([Way::Hostile(rng)]) {
         let name = format!("history {history}, {}", way.name());
         let counted = deliver(&story, way).map_err(|problem| format!("{name}: {problem}"))?;
         if counted != expected {

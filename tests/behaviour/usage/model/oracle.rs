@@ -3,12 +3,29 @@
 use std::collections::BTreeMap;
 
 use chrono::DateTime;
+use limiter_aggregator::item::{AttributeValue, Item};
 
+use super::super::counting::counters;
 use super::super::records::{Change, Used};
 use super::story::Story;
 
 /// Counters by sort key and entity.
 pub type Counters = BTreeMap<(String, String), BTreeMap<String, i64>>;
+
+/// What a table's snapshots hold.
+pub fn counted(items: impl IntoIterator<Item = Item>) -> Counters {
+    let text = |item: &Item, name: &str| match &item[name] {
+        AttributeValue::S(text) => text.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let snapshot = |item: Item| {
+        let owned = counters(&item)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        ((text(&item, "entity_id"), text(&item, "SK")), owned.collect())
+    };
+    items.into_iter().map(snapshot).collect()
+}
 
 /// The totals of a story.
 pub fn expected(story: &Story) -> Counters {

@@ -53,7 +53,7 @@ impl Story {
             // A new stream may begin below where the old one ended. Widths cross a power of ten.
             let mut sequence = *rng.pick(&[1, 93, 9_960, 99_999_999_999_999_999_000]);
             let mut shards = vec![StreamShard::new(); stream_shards];
-            for _ in 0..2 + rng.below(10) {
+            for _ in 0..2 + rng.below(9) {
                 now += rng.pick(&STEPS);
                 sequence += 1 + rng.below(20) as u128;
                 let at = rng.below(buckets.len());
