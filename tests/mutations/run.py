@@ -54,8 +54,8 @@ MUTATIONS = {
     "cp_unpinned": [off(W, "self.require(\n            attribute(name, LimitField::Cp),\n            Comparison::Equal,\n            plan.numbers.base.capacity.0,\n        );")],
     "clamp_repeated": [(W, "plan.cause == Cause::Drip && plan.delta < Millitokens::ZERO\n", 'plan.cause == Cause::Drip && plan.delta < Millitokens::ZERO && !mutant("@")\n')],
     "length_changed_by_r11": [(N, "(ended && same_length && marked)", '(ended && (same_length || mutant("@")) && marked)')],
-    "partial_read_taken_as_complete": [(A, "shards.iter().copied().zip(items).collect", 'shards.iter().copied().zip(items).map(|(shard, item)| (shard, item.filter(|_| !mutant("@") || shard.0 == 0 && shards.len() == 1 || shard.0 + 1 != shards.len() as u32))).collect')],
-    "debit_left_out_of_the_transaction": [off(C, "actions.extend(self.debits(&fundings).into_values().map(TransactionAction::Update));")],
+    "partial_read_taken_as_complete": [(A, ".zip(items)", '.zip(items.into_iter().enumerate().map(|(place, item)| item.filter(|_| !mutant("@") || place == 0)))')],
+    "debit_left_out_of_the_transaction": [off(C, "actions.extend(debits.into_values().map(TransactionAction::Update));")],
 }
 
 SWITCH = '''
@@ -73,9 +73,12 @@ def patch(copy):
         for file, old, new in changes:
             path = copy / file
             text = path.read_text()
-            if text.count(old) != 1:
-                sys.exit(f"{name}: {file} holds this {text.count(old)} times, not once: {old}")
-            path.write_text(text.replace(old, new.replace("@", name)))
+            # However the line is broken.
+            pattern = re.compile(r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", old))))
+            found = len(pattern.findall(text))
+            if found != 1:
+                sys.exit(f"{name}: {file} holds this {found} times, not once: {old}")
+            path.write_text(pattern.sub(lambda _: new.replace("@", name), text))
             touched.add(path)
     for path in touched:
         text = path.read_text()
