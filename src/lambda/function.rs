@@ -161,7 +161,7 @@ impl<T: Table> Function<T> {
             cut_short = counts.cut_short,
             panics = counts.panics,
             calls = invocation.calls,
-            duration_ms = invocation.duration.as_millis(),
+            duration_ms = invocation.duration_ms(),
             "batch"
         );
     }

@@ -76,6 +76,7 @@ async fn a_warm_up_that_fails_does_no_harm() {
     let api = crate::support::runtime_api::RuntimeApi::start().await;
     let lambda = crate::support::lambda::Lambda::start(&scene.proxy.endpoint_url(), &api, &[]);
     assert!(api.invoke(&capture.event, AMPLE).await.failures().is_empty());
+    lambda.has_written("\"_aws\"", 1).await;
     assert_eq!(
         of_message(&lambda.lines(), "the first read failed")[0]["code"],
         "AccessDeniedException"
