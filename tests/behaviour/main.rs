@@ -5,6 +5,7 @@ mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
 mod propagation;
+mod permissions;
 mod pure_planning;
 mod replay_cli;
 #[path = "../support/mod.rs"]
