@@ -71,7 +71,11 @@ impl Settings {
 /// Archival is not part of this build. Whoever asks for it must learn that at start, not when the audit is wanted.
 fn refuse_archival(lookup: &impl Lookup) -> Result<(), ConfigError> {
     if flag(lookup, "ENABLE_ARCHIVAL", false)? {
-        return Err(ConfigError::value("ENABLE_ARCHIVAL", "true", "false, because this version archives nothing"));
+        return Err(ConfigError::value(
+            "ENABLE_ARCHIVAL",
+            "true",
+            "false, because this version archives nothing",
+        ));
     }
     Ok(())
 }
@@ -90,11 +94,41 @@ mod tests {
         let only = |name: &'static str, value: &'static str| {
             Settings::from_lookup(&move |asked: &str| (asked == name).then(|| value.into())).unwrap()
         };
-        assert_eq!(only("ENABLE_USAGE", "false"), Settings { enable_usage: false, ..Settings::default() });
-        assert_eq!(only("ENABLE_REFILL", "false"), Settings { enable_refill: false, ..Settings::default() });
-        assert_eq!(only("ENABLE_PROPAGATION", "false"), Settings { enable_propagation: false, ..Settings::default() });
-        assert_eq!(only("DRY_RUN", "true"), Settings { dry_run: true, ..Settings::default() });
-        assert_eq!(only("MAX_IN_FLIGHT", "3"), Settings { max_in_flight: 3, ..Settings::default() });
+        assert_eq!(
+            only("ENABLE_USAGE", "false"),
+            Settings {
+                enable_usage: false,
+                ..Settings::default()
+            }
+        );
+        assert_eq!(
+            only("ENABLE_REFILL", "false"),
+            Settings {
+                enable_refill: false,
+                ..Settings::default()
+            }
+        );
+        assert_eq!(
+            only("ENABLE_PROPAGATION", "false"),
+            Settings {
+                enable_propagation: false,
+                ..Settings::default()
+            }
+        );
+        assert_eq!(
+            only("DRY_RUN", "true"),
+            Settings {
+                dry_run: true,
+                ..Settings::default()
+            }
+        );
+        assert_eq!(
+            only("MAX_IN_FLIGHT", "3"),
+            Settings {
+                max_in_flight: 3,
+                ..Settings::default()
+            }
+        );
     }
 
     #[test]

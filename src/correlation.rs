@@ -82,12 +82,20 @@ mod tests {
     use super::*;
 
     fn group<'a>(namespace: &'a str, entity: &'a str, resource: &'a str) -> BucketGroup<'a> {
-        BucketGroup { namespace, entity, resource }
+        BucketGroup {
+            namespace,
+            entity,
+            resource,
+        }
     }
 
     #[test]
     fn one_key_gives_one_name_wherever_it_is_used() {
-        let (one, same, other) = (Correlator::new(b"key"), Correlator::new(b"key"), Correlator::new(b"kez"));
+        let (one, same, other) = (
+            Correlator::new(b"key"),
+            Correlator::new(b"key"),
+            Correlator::new(b"kez"),
+        );
         let group = group("ns", "sk-1", "gpt");
         assert_eq!(one.tag(&group), same.tag(&group));
         assert_ne!(one.tag(&group), other.tag(&group));

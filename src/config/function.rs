@@ -132,9 +132,15 @@ mod tests {
         let settings = read(&[("TABLE_NAME", "rate_limits")]).unwrap();
         assert_eq!(settings.table_name, "rate_limits");
         assert_eq!(settings.metrics.namespace, DEFAULT_NAMESPACE);
-        assert_eq!((settings.log_hash_key, settings.aggregator), (None, Settings::default()));
+        assert_eq!(
+            (settings.log_hash_key, settings.aggregator),
+            (None, Settings::default())
+        );
         let error = read(&[]).unwrap_err().to_string();
-        assert!(error.starts_with("TABLE_NAME is not set; it must be a table's name"), "{error}");
+        assert!(
+            error.starts_with("TABLE_NAME is not set; it must be a table's name"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -146,15 +152,28 @@ mod tests {
             ("METRICS_NAMESPACE", "AWS/Mine"),
             ("METRICS_NAMESPACE", "a:b"),
         ] {
-            let error = read(&[("TABLE_NAME", "rate_limits"), (variable, value)]).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{variable} is {value:?}; allowed is ")), "{error}");
+            let error = read(&[("TABLE_NAME", "rate_limits"), (variable, value)])
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with(&format!("{variable} is {value:?}; allowed is ")),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn an_empty_optional_text_says_nothing() {
-        let settings = read(&[("TABLE_NAME", "rate_limits"), ("METRICS_NAMESPACE", ""), ("LOG_HASH_KEY", "")]).unwrap();
-        assert_eq!((settings.metrics.namespace.as_str(), settings.log_hash_key), (DEFAULT_NAMESPACE, None));
+        let settings = read(&[
+            ("TABLE_NAME", "rate_limits"),
+            ("METRICS_NAMESPACE", ""),
+            ("LOG_HASH_KEY", ""),
+        ])
+        .unwrap();
+        assert_eq!(
+            (settings.metrics.namespace.as_str(), settings.log_hash_key),
+            (DEFAULT_NAMESPACE, None)
+        );
     }
 
     #[test]
@@ -167,6 +186,9 @@ mod tests {
     fn outside_lambda_the_error_says_so() {
         let error = FunctionSettings::from_lookup(&|name: &str| (name == "TABLE_NAME").then(|| "rate_limits".into()));
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("AWS_LAMBDA_RUNTIME_API is not set") && error.contains("Lambda"), "{error}");
+        assert!(
+            error.starts_with("AWS_LAMBDA_RUNTIME_API is not set") && error.contains("Lambda"),
+            "{error}"
+        );
     }
 }

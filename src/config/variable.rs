@@ -127,7 +127,10 @@ mod tests {
         assert_eq!(number_between(&|_: &str| None, "N", 1, 16), Ok(None));
         for value in ["", "0", "17", "+5", "5.0", "99999999999999999999999"] {
             let error = number_between(&set(value), "N", 1, 16).unwrap_err();
-            assert_eq!(error.to_string(), format!("N is {value:?}; allowed is a whole number from 1 to 16"));
+            assert_eq!(
+                error.to_string(),
+                format!("N is {value:?}; allowed is a whole number from 1 to 16")
+            );
         }
     }
 

@@ -22,10 +22,17 @@ const OWN_TARGET: &str = "limiter_aggregator";
 /// If the process has a log already.
 pub fn init_logging(lookup: &impl Lookup) -> Result<(), TryInitError> {
     let wanted = wanted(lookup);
-    let cap = Targets::new().with_target(OWN_TARGET, LevelFilter::TRACE).with_default(LevelFilter::INFO);
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_span_list(false);
+    let cap = Targets::new()
+        .with_target(OWN_TARGET, LevelFilter::TRACE)
+        .with_default(LevelFilter::INFO);
+    let lines = tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_span_list(false);
     let filter = wanted.clone().unwrap_or_else(|_| default_filter()).and(cap);
-    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init()?;
     match wanted {
         Ok(wanted) if !wanted.would_enable(OWN_TARGET, &tracing::Level::INFO) => {
             tracing::warn!("the log level leaves summaries out, and Lambda's own level filter would leave metrics out");
@@ -51,7 +58,9 @@ fn wanted(lookup: &impl Lookup) -> Result<Targets, &'static str> {
         Some(name) => name.parse().ok(),
         None => None,
     };
-    level.map(|level| Targets::new().with_default(level)).ok_or("AWS_LAMBDA_LOG_LEVEL")
+    level
+        .map(|level| Targets::new().with_default(level))
+        .ok_or("AWS_LAMBDA_LOG_LEVEL")
 }
 
 fn default_filter() -> Targets {
@@ -76,7 +85,12 @@ mod tests {
     use tracing::Level;
 
     fn with(variables: &'static [(&'static str, &'static str)]) -> Result<Targets, &'static str> {
-        wanted(&|asked: &str| variables.iter().find(|(name, _)| *name == asked).map(|(_, value)| (*value).into()))
+        wanted(&|asked: &str| {
+            variables
+                .iter()
+                .find(|(name, _)| *name == asked)
+                .map(|(_, value)| (*value).into())
+        })
     }
 
     fn enables(targets: &Targets, level: Level) -> bool {
@@ -85,9 +99,16 @@ mod tests {
 
     #[test]
     fn info_unless_the_environment_asks_for_something_else() {
-        for variables in [&[][..], &[("RUST_LOG", "")][..], &[("AWS_LAMBDA_LOG_LEVEL", "INFO")][..]] {
+        for variables in [
+            &[][..],
+            &[("RUST_LOG", "")][..],
+            &[("AWS_LAMBDA_LOG_LEVEL", "INFO")][..],
+        ] {
             let targets = wanted(&|asked: &str| {
-                variables.iter().find(|(name, _)| *name == asked).map(|(_, value)| (*value).into())
+                variables
+                    .iter()
+                    .find(|(name, _)| *name == asked)
+                    .map(|(_, value)| (*value).into())
             });
             let targets = targets.unwrap();
             assert!(enables(&targets, Level::INFO) && !enables(&targets, Level::DEBUG));
@@ -98,13 +119,20 @@ mod tests {
     fn lambdas_level_is_followed_and_the_programs_own_variable_comes_first() {
         let fatal = with(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]).unwrap();
         assert!(enables(&fatal, Level::ERROR) && !enables(&fatal, Level::WARN));
-        let both = with(&[("AWS_LAMBDA_LOG_LEVEL", "ERROR"), ("RUST_LOG", "warn,limiter_aggregator=debug")]).unwrap();
+        let both = with(&[
+            ("AWS_LAMBDA_LOG_LEVEL", "ERROR"),
+            ("RUST_LOG", "warn,limiter_aggregator=debug"),
+        ])
+        .unwrap();
         assert!(enables(&both, Level::DEBUG) && !enables(&both, Level::TRACE));
     }
 
     #[test]
     fn a_level_that_cannot_be_read_is_named() {
         assert_eq!(with(&[("RUST_LOG", "a=b=c")]).unwrap_err(), "RUST_LOG");
-        assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "LOUD")]).unwrap_err(), "AWS_LAMBDA_LOG_LEVEL");
+        assert_eq!(
+            with(&[("AWS_LAMBDA_LOG_LEVEL", "LOUD")]).unwrap_err(),
+            "AWS_LAMBDA_LOG_LEVEL"
+        );
     }
 }

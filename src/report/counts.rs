@@ -254,7 +254,11 @@ mod tests {
     #[test]
     fn reasons_are_said_in_one_order() {
         let mut counts = Counts::default();
-        for reason in [SkippedRecord::Removed, SkippedRecord::NotABucket, SkippedRecord::NotABucket] {
+        for reason in [
+            SkippedRecord::Removed,
+            SkippedRecord::NotABucket,
+            SkippedRecord::NotABucket,
+        ] {
             counts.add_skipped(&SkippedInput::Record(reason));
         }
         assert_eq!(counts.skipped.to_string(), "not_a_bucket=2 removed=1");

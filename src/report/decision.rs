@@ -30,7 +30,11 @@ pub(super) struct Trouble {
 impl Trouble {
     fn with_bucket(kind: Kind, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self { kind, example: None, detail }
+        Self {
+            kind,
+            example: None,
+            detail,
+        }
     }
 }
 
@@ -57,7 +61,10 @@ impl Decision {
             }
             Step::Doubling { shard, result, .. } => Self::write("doubling", *shard, *result),
             Step::RiseRefused { rise } => Self {
-                trouble: Some(Trouble::with_bucket(Kind::RefusedCount, format!("a count of {}", rise.to))),
+                trouble: Some(Trouble::with_bucket(
+                    Kind::RefusedCount,
+                    format!("a count of {}", rise.to),
+                )),
                 ..Self::nothing("propagation")
             },
             Step::RiseUnread { fault, .. } => Self::nothing("propagation").failed(fault),
@@ -139,7 +146,11 @@ impl Decision {
             // Every attempt lost one, so the records wait for the next delivery.
             Some(WriteResult::LostRace) => {
                 decision.ending = Ending::Retryable;
-                let kind = Kind::Fault { rule: "usage", operation: "UpdateItem", code: "LostRace".to_owned() };
+                let kind = Kind::Fault {
+                    rule: "usage",
+                    operation: "UpdateItem",
+                    code: "LostRace".to_owned(),
+                };
                 decision.trouble = Some(Trouble::with_bucket(kind, "is another consumer at work?"));
             }
             None | Some(WriteResult::Applied | WriteResult::DryRun) => {}
@@ -167,7 +178,10 @@ impl Decision {
             UncountedReason::NoSequence
             | UncountedReason::ShardBeyondLimit
             | UncountedReason::NoInstant
-            | UncountedReason::AmountBeyondRange => Self { trouble: Some(trouble), ..decision },
+            | UncountedReason::AmountBeyondRange => Self {
+                trouble: Some(trouble),
+                ..decision
+            },
         }
     }
 

@@ -80,8 +80,14 @@ mod tests {
 
     #[test]
     fn a_line_describes_every_number_that_it_holds() {
-        let target = MetricsTarget { namespace: "N".to_owned(), function_name: "f".to_owned() };
-        let counts = Counts { records: 7, ..Counts::default() };
+        let target = MetricsTarget {
+            namespace: "N".to_owned(),
+            function_name: "f".to_owned(),
+        };
+        let counts = Counts {
+            records: 7,
+            ..Counts::default()
+        };
         let invocation = Invocation {
             request_id: "r-1",
             at: EpochMillis(1_796_083_200_050),
@@ -92,12 +98,23 @@ mod tests {
         let line = metrics_line(&target, &counts, &invocation);
         assert!(line.ends_with("}\n") && line.matches('\n').count() == 1);
         let line: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&line["Records"], &line["Calls"], &line["BatchDuration"]), (&7.into(), &3.into(), &12.into()));
-        assert_eq!((&line["timestamp"], &line["level"]), (&"2026-12-01T00:00:00.050Z".into(), &"INFO".into()));
+        assert_eq!(
+            (&line["Records"], &line["Calls"], &line["BatchDuration"]),
+            (&7.into(), &3.into(), &12.into())
+        );
+        assert_eq!(
+            (&line["timestamp"], &line["level"]),
+            (&"2026-12-01T00:00:00.050Z".into(), &"INFO".into())
+        );
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(directive["Dimensions"], json!([["FunctionName"]]));
         assert_eq!(line["_aws"]["Timestamp"], 1_796_083_200_050_i64);
-        let described: Vec<_> = directive["Metrics"].as_array().unwrap().iter().map(|m| m["Name"].as_str()).collect();
+        let described: Vec<_> = directive["Metrics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["Name"].as_str())
+            .collect();
         let numbers = line.as_object().unwrap().iter().filter(|(_, value)| value.is_number());
         assert_eq!(numbers.count(), described.len());
         assert!(described.into_iter().all(|name| line[name.unwrap()].is_number()));

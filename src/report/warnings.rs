@@ -77,7 +77,15 @@ impl Warnings {
 
     /// Says each kind once.
     pub(super) fn say(self) {
-        for (kind, Occurrences { count, examples, detail }) in self.kinds {
+        for (
+            kind,
+            Occurrences {
+                count,
+                examples,
+                detail,
+            },
+        ) in self.kinds
+        {
             let (examples, detail) = (examples.join(" "), detail.as_str());
             match kind {
                 Kind::Unreadable => tracing::warn!(count, events = examples, detail, "records left out as unreadable"),
@@ -90,7 +98,15 @@ impl Warnings {
                 Kind::ReservedName => tracing::warn!(count, limits = examples, detail, "limits left out of snapshots"),
                 Kind::OutOfOrder => tracing::warn!(count, buckets = examples, detail, "snapshots were ahead"),
                 Kind::Fault { rule, operation, code } => {
-                    tracing::warn!(count, buckets = examples, rule, operation, code, detail, "requests failed");
+                    tracing::warn!(
+                        count,
+                        buckets = examples,
+                        rule,
+                        operation,
+                        code,
+                        detail,
+                        "requests failed"
+                    );
                 }
                 Kind::CutShort => tracing::warn!(count, buckets = examples, "buckets not done before the deadline"),
                 Kind::Panicked => tracing::error!(count, buckets = examples, "work on buckets panicked"),
@@ -110,7 +126,9 @@ mod tests {
     fn a_kind_is_one_entry_however_often_it_occurs() {
         let mut warnings = Warnings::default();
         for place in 0..1000 {
-            warnings.add(Kind::Unreadable, Some(format!("e{place}")), || format!("reason {place}"));
+            warnings.add(Kind::Unreadable, Some(format!("e{place}")), || {
+                format!("reason {place}")
+            });
         }
         let occurrences = &warnings.kinds[&Kind::Unreadable];
         assert_eq!((occurrences.count, occurrences.examples.len()), (1000, MOST_EXAMPLES));
@@ -121,7 +139,11 @@ mod tests {
     fn made_up_codes_do_not_make_endless_lines() {
         let mut warnings = Warnings::default();
         for place in 0..1000 {
-            let kind = Kind::Fault { rule: "refill", operation: "UpdateItem", code: format!("C{place}") };
+            let kind = Kind::Fault {
+                rule: "refill",
+                operation: "UpdateItem",
+                code: format!("C{place}"),
+            };
             warnings.add(kind, None, String::new);
         }
         assert_eq!((warnings.kinds.len(), warnings.beyond), (MOST_KINDS, 1000 - 50));

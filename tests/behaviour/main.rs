@@ -1,12 +1,15 @@
 //! What the product does against an engine, through the real SDK.
 #![allow(clippy::disallowed_methods)] // Tests measure time and read where their data is.
 
+mod bootstrap;
+mod delivery;
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
 mod propagation;
 mod permissions;
 mod pure_planning;
+mod refill_conditions;
 mod replay_cli;
 #[path = "../support/mod.rs"]
 mod support;

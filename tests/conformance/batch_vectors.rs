@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget, Observer, SkippedInput, Step};
-use limiter_aggregator::config::Settings;
+use limiter_aggregator::config::{Settings, UsageSettings};
 use limiter_aggregator::engine::{Engine, create_table, put_items, scan_items};
 use limiter_aggregator::item::{AttributeValue, Item, key_of};
 use limiter_aggregator::key::STATE_SK;
@@ -37,6 +37,8 @@ struct Case {
     id: String,
     kinds: Vec<String>,
     now_ms: i64,
+    snapshot_windows: Vec<String>,
+    snapshot_ttl_days: u32,
     event: Box<RawValue>,
     before: Vec<Item>,
     after_changed: Vec<Item>,
@@ -81,8 +83,16 @@ async fn run(engine: &Engine, table: &str, case: &Case, scope: Scope) -> Vec<Str
     differences(&wanted, &found, scope)
 }
 
-fn settings(_case: &Case) -> Settings {
-    Settings::default()
+fn settings(case: &Case) -> Settings {
+    let variable = |name: &str| match name {
+        "SNAPSHOT_WINDOWS" => Some(case.snapshot_windows.join(",")),
+        "SNAPSHOT_TTL_DAYS" => Some(case.snapshot_ttl_days.to_string()),
+        _ => None,
+    };
+    Settings {
+        usage: UsageSettings::from_lookup(&variable).unwrap(),
+        ..Settings::default()
+    }
 }
 
 type Items = BTreeMap<(String, String), Item>;

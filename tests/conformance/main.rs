@@ -12,7 +12,7 @@ use batch_vectors::Scope;
 const FAILURES_SHOWN: usize = 20;
 
 /// What is compared after a batch.
-const SCOPE: Scope = Scope::Buckets;
+const SCOPE: Scope = Scope::Everything;
 
 /// What came of a file of vectors.
 pub struct Outcome {

@@ -12,10 +12,9 @@ mod settle;
 mod shape;
 mod snapshot;
 
-pub use settle::settled;
 pub use snapshot::Snapshot;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use limiter_aggregator::item::Item;
 use limiter_aggregator::key::BucketKey;
@@ -84,6 +83,8 @@ pub struct Event<'e> {
     pub shown: &'e BTreeMap<u32, Option<Item>>,
     /// The count on shard 0 now; 0 where it does not exist.
     pub truth: i128,
+    /// Whether the entity was deleted before: records of its last life may still be under way.
+    pub reborn: bool,
     /// The owner's stamp now.
     pub owner: Option<(Option<i128>, Option<String>)>,
 }
@@ -95,6 +96,9 @@ pub struct Auditor {
     calendar: Ledger,
     session: Ledger,
     drip: DripBook,
+    /// Shards that a client made at a count which shard 0 had left behind: nothing raises them if their client does
+    /// not (ADR-133 does not pin a creation to the count it was planned at).
+    stragglers: BTreeSet<u32>,
 }
 
 impl Auditor {
@@ -105,6 +109,7 @@ impl Auditor {
             calendar: Ledger::new(Kind::Calendar, scenario),
             session: Ledger::new(Kind::Session, scenario),
             drip: DripBook::new(scenario),
+            stragglers: BTreeSet::new(),
         }
     }
 
@@ -120,6 +125,11 @@ impl Auditor {
                 }
             }
             self.drip.enter(change, event)?;
+            if let (None, Some(new), Writer::Client) = (&change.old, &change.new, event.writer)
+                && new.count < event.truth
+            {
+                self.stragglers.insert(change.shard);
+            }
         }
         if self.scenario.has(Kind::Calendar) {
             self.calendar.enter(event)?;
@@ -128,6 +138,12 @@ impl Auditor {
             self.session.enter(event)?;
         }
         Ok(())
+    }
+
+    /// What must hold after quiet. `complete` says that no delivery was lost: only then has the aggregator seen every
+    /// raise and every opening.
+    pub fn settled(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, complete: bool) -> Verdict {
+        settle::check(shards, &self.stragglers, now, complete)
     }
 
     /// The entity was deleted whole: its next life owes nothing to the last.

@@ -162,3 +162,71 @@ impl Observer for Coverage {
         }
     }
 }
+
+/// What a run of [`REFERENCE`] seeds must have exercised at least [`LEAST`] times. A rule's request that fails is one
+/// fault for every rule, and is not listed for each.
+const REQUIRED: [&str; 45] = [
+    "batch reported a record",
+    "clamp lost its race",
+    "clamp wrote",
+    "creation lost its race: donor or owner",
+    "creation lost its race: exists",
+    "creation skipped: reset pending",
+    "creation wrote",
+    "creations skipped: count moved on",
+    "creations skipped: overtaken",
+    "creations skipped: raise failed",
+    "creations skipped: undecodable",
+    "doubling lost its race",
+    "doubling skipped: at maximum",
+    "doubling skipped: budget left",
+    "doubling skipped: not shard 0",
+    "doubling wrote",
+    "drip lost its race",
+    "drip wrote",
+    "fault: answer lost",
+    "fault: bad schedule",
+    "fault: entity deleted",
+    "fault: entity made again",
+    "fault: lost delivery",
+    "fault: rewound delivery",
+    "fault: shard removed",
+    "fault: shuffled delivery",
+    "fault: stopped",
+    "fault: throttled",
+    "funding empty move",
+    "funding fresh",
+    "funding move",
+    "raise lost its race",
+    "raise with freeze wrote",
+    "refill skipped: not needed",
+    "refill skipped: undecodable",
+    "refill skipped: window ended unapplied",
+    "repair wrote",
+    "reset lost its race",
+    "reset wrote",
+    "roll lost its race",
+    "roll wrote",
+    "vu moved wrote",
+    "window lost its race",
+    "window wrote",
+    "settled",
+];
+const REFERENCE: u64 = 500;
+const LEAST: u64 = 100;
+
+impl Coverage {
+    /// The table.
+    pub fn print(&self) {
+        for (name, count) in self.counts() {
+            println!("  {count:9} {name}");
+        }
+    }
+
+    /// What was exercised too rarely: name, how often, how often it should have been.
+    pub fn missing(&self, seeds: u64) -> Vec<(&'static str, u64, u64)> {
+        let least = LEAST * seeds / REFERENCE;
+        let too_rare = |name: &'static str| Some((name, self.of(name), least)).filter(|(_, seen, _)| *seen < least);
+        REQUIRED.iter().filter_map(|name| too_rare(name)).collect()
+    }
+}

@@ -1,38 +1,130 @@
-//! placeholder
+//! Simulation of the whole stack under every order of events: `docs/simulation.md` says what it proves.
+//!
+//! - [`port`]: the table as an actor sees it; every call is a yield point.
+//! - [`client`]: clients, operators and old writers. [`world`]: the table, the stream, and who is at work.
+//! - [`scenario`], [`step`]: what a seed runs, and the scheduler's choices. [`runner`]: runs and shortened traces.
+//! - [`audit`]: what must hold after every step. [`coverage`]: what was exercised.
+//! - [`search`]: every order of small configurations. [`regressions`]: traces of faults that were found.
+//!
+//! Without arguments, as `cargo test` runs it: the regressions, the search, and 500 seeds whose coverage is required.
+//! `cargo test --features replay --test simulation -- --seeds N --from S` runs those seeds alone, with progress.
+
+mod arguments;
 mod audit;
 mod client;
 mod coverage;
 mod port;
+mod regressions;
+mod runner;
 mod scenario;
+mod search;
 mod step;
 mod world;
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let first: u64 = arguments.first().map_or(0, |text| text.parse().unwrap());
-    let count: u64 = arguments.get(1).map_or(20, |text| text.parse().unwrap());
-    let start = std::time::Instant::now();
-    let total = coverage::Coverage::default();
-    let mut rules = std::collections::BTreeMap::<&str, (u64, u64)>::new();
-    for seed in first..first + count {
-        let scenario = scenario::Scenario::of(seed);
-        let mut world = world::World::new(scenario);
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let mut result = Ok(());
-        for n in 0..5000 {
-            let step = step::choose(&world, &mut rng);
-            result = world.step(step).map_err(|v| (n, v));
-            if result.is_err() { break; }
+use std::process::ExitCode;
+use std::time::Instant;
+
+use arguments::Arguments;
+use coverage::Coverage;
+
+/// What CI runs.
+const SEEDS: u64 = 500;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::read(std::env::args().skip(1));
+    if arguments.lists {
+        return ExitCode::SUCCESS;
+    }
+    let mut checks = Checks::default();
+    if arguments.seeds.is_none() {
+        if arguments.selects("regressions") {
+            checks.report("regressions", regressions());
         }
-        let result = result.and_then(|()| world.quiet().map_err(|v| (5000, v)));
-        total.add(&world.coverage.counts());
-        if let Err((n, v)) = result {
-            let e = rules.entry(v.rule).or_default();
-            e.0 += 1;
-            if e.0 <= 2 { println!("seed {seed} step {n}: {}: {}\n   {scenario:?}", v.rule, v.detail); }
+        if arguments.selects("search") {
+            checks.report("search", search());
         }
     }
-    println!("{} steps/s", (count * 5000) as f64 / start.elapsed().as_secs_f64());
-    for (n, c) in total.counts() { println!("{c:8} {n}"); }
-    println!("{rules:?}");
+    if arguments.selects("seeds") {
+        let (from, count) = (arguments.from, arguments.seeds.unwrap_or(SEEDS));
+        checks.report("seeds", seeds(from, count, arguments.until_first));
+    }
+    println!("\ntest result: {}. {} passed; {} failed", if checks.failed == 0 { "ok" } else { "FAILED" }, checks.passed, checks.failed);
+    if checks.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Default)]
+struct Checks {
+    passed: u32,
+    failed: u32,
+}
+
+impl Checks {
+    fn report(&mut self, name: &str, holds: bool) {
+        println!("test {name} ... {}", if holds { "ok" } else { "FAILED" });
+        *(if holds { &mut self.passed } else { &mut self.failed }) += 1;
+    }
+}
+
+fn regressions() -> bool {
+    let failures = regressions::failures();
+    for (name, seed, violation) in &failures {
+        println!("  {name} (seed {seed}): {}: {}", violation.rule, violation.detail);
+    }
+    failures.is_empty()
+}
+
+fn search() -> bool {
+    let mut holds = true;
+    search::search(|found| {
+        println!("  {:45} {:7} states, depth {}", found.name, found.states, found.depth);
+        if let Some((violation, steps)) = found.failure {
+            holds = false;
+            println!("    {}: {}", violation.rule, violation.detail);
+            steps.iter().for_each(|step| println!("      {step:?},"));
+        }
+    });
+    holds
+}
+
+fn seeds(from: u64, count: u64, until_first: bool) -> bool {
+    let (total, start) = (Coverage::default(), Instant::now());
+    let mut failed = 0;
+    for seed in from..from.saturating_add(count) {
+        if let Err(failure) = runner::run_seed(seed, &total) {
+            failed += 1;
+            print_failure(&runner::minimise(&failure));
+            if until_first {
+                println!("  caught after {} seeds", seed - from + 1);
+                return false;
+            }
+        }
+        let done = seed - from + 1;
+        if done.is_multiple_of(1000) {
+            println!("  {done} seeds of {count}, {failed} failed, {:.0} steps/s", speed(done, start));
+        }
+    }
+    println!("  {count} seeds from {from}, {failed} failed, {:.0} steps/s", speed(count, start));
+    let missing = total.missing(count);
+    if !until_first {
+        total.print();
+        missing.iter().for_each(|(name, seen, least)| println!("  not exercised enough: {name}: {seen} of {least}"));
+    }
+    failed == 0 && (until_first || missing.is_empty())
+}
+
+fn speed(seeds: u64, start: Instant) -> f64 {
+    // Only shown; a million seeds lose no precision.
+    #[allow(clippy::cast_precision_loss)]
+    let steps = (seeds * runner::STEPS as u64) as f64;
+    steps / start.elapsed().as_secs_f64()
+}
+
+/// Everything needed to see it again: seed, commit, scenario and the shortened trace.
+fn print_failure(failure: &runner::Failure) {
+    let commit = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let commit = commit.ok().map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    println!("  seed {} at commit {}", failure.scenario.seed, commit.unwrap_or_default());
+    println!("  {}: {}", failure.violation.rule, failure.violation.detail);
+    println!("  {:?}", failure.scenario);
+    failure.steps.iter().for_each(|step| println!("    {step:?},"));
 }

@@ -59,6 +59,18 @@ pub enum Step {
     BadSchedule(bool),
 }
 
+impl Step {
+    /// Who must be idle for the step to begin.
+    pub fn actor(self) -> Option<u8> {
+        match self {
+            Self::Acquire(client, ..) | Self::OldAcquire(client, ..) | Self::Adjust(client, _) => Some(client),
+            Self::Operate(_) => Some(World::CLIENTS),
+            Self::Deliver(aggregator, _) => Some(World::CLIENTS + 1 + aggregator),
+            _ => None,
+        }
+    }
+}
+
 /// Chooses the next step.
 pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     let scenario = world.scenario;
@@ -85,15 +97,15 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
             let part = amount(rng).into();
             Step::Adjust(client, if rng.u32(0..4) == 0 { Adjustment::Charge(part) } else { Adjustment::Refund(part) })
         }
-        680..=684 if scenario.operator => Step::Operate(match rng.u32(0..4) {
+        680..=689 if scenario.operator => Step::Operate(match rng.u32(0..4) {
             0 => Operation::TopUp(rng.i64(1..300_000).into()),
             1 => Operation::Reset,
             _ => Operation::Configure([250, 500, 1000, 1500][rng.usize(0..4)]),
         }),
-        685..=686 if scenario.removals => Step::Remove(rng.u8(0..32)),
-        687 if scenario.removals => Step::Rebirth(rng.bool()),
-        688..=689 if scenario.bad_schedules => Step::BadSchedule(rng.u32(0..3) == 0),
-        690..=692 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
+        690..=693 if scenario.removals => Step::Remove(rng.u8(0..32) / rng.u8(1..6)),
+        694..=697 if scenario.removals => Step::Rebirth(rng.bool()),
+        698..=701 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
+        702..=704 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
         _ => deliver(world, rng),
     }
 }

@@ -9,6 +9,7 @@ mod quiet;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
@@ -29,6 +30,8 @@ use delivery::Reader;
 pub struct World {
     pub scenario: Scenario,
     pub coverage: Coverage,
+    /// Whether actors keep a hash of what they were answered: only a search compares it.
+    pub remembers: bool,
     memory: MemoryTable,
     now: i64,
     clients: Vec<ClientState>,
@@ -73,6 +76,7 @@ impl World {
         let mut world = Self {
             scenario,
             coverage: Coverage::default(),
+            remembers: false,
             memory,
             now: START,
             clients,
@@ -187,6 +191,9 @@ impl World {
             });
         }
         let (answer, took_effect) = carry_out(&self.memory, &call, fate);
+        if let Some(actor) = self.actors.get_mut(&number).filter(|_| self.remembers) {
+            actor.remember(&answer);
+        }
         let actor = self.actors.get_mut(&number).filter(|_| took_effect);
         if let Some(actor) = actor {
             actor.saw(&call, &answer, fate);
@@ -242,7 +249,8 @@ impl World {
             (client::integer(&item, "pgen"), incarnation)
         };
         let owner = self.memory.get(&GROUP.meta()).map(stamp);
-        let event = Event { writer, now, changes: changes_of(&records), shown, truth, owner };
+        let reborn = self.life > 1;
+        let event = Event { writer, now, changes: changes_of(&records), shown, truth, reborn, owner };
         let verdict = if event.changes.is_empty() { Ok(()) } else { self.auditor.enter(&event) };
         for record in records {
             let json = record.to_json().to_string();
@@ -253,11 +261,11 @@ impl World {
 
     fn remove(&mut self, shard: u8) -> Verdict {
         let existed = self.memory.delete_item(&shard_key(shard.into())).is_some();
+        if existed && shard == 0 {
+            self.life += 1;
+        }
         if existed {
             self.coverage.count("fault: shard removed");
-        }
-        if shard == 0 {
-            return self.rebirth(false);
         }
         self.settle_records(Writer::Removal, self.now, None)
     }
@@ -298,6 +306,21 @@ impl World {
     /// Every shard as it is.
     pub fn shards(&self) -> BTreeMap<u32, Snapshot> {
         (0..32).filter_map(|shard| Some((shard, Snapshot::of(&self.memory.get(&shard_key(shard))?)))).collect()
+    }
+
+    /// Everything that can still matter.
+    pub fn fingerprint(&self, hasher: &mut impl Hasher) {
+        format!("{:?}", self.memory.items().values().collect::<Vec<_>>()).hash(hasher);
+        (self.now, self.life, self.readers.iter().map(|reader| reader.checkpoint).collect::<Vec<_>>()).hash(hasher);
+        for record in &self.log {
+            record.json.hash(hasher);
+        }
+        for (number, actor) in &self.actors {
+            (number, actor.now, actor.history).hash(hasher);
+        }
+        for client in &self.clients {
+            (client.known.get(), format!("{:?}", client.lease)).hash(hasher);
+        }
     }
 
     fn newest_window(&self) -> Option<i64> {

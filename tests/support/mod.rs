@@ -1,4 +1,8 @@
 //! What several test targets share. Each uses its own part of it.
 #![allow(dead_code, unused_imports)]
 
+pub mod captures;
+pub mod lambda;
 pub mod proxy;
+pub mod runtime_api;
+pub mod scene;

@@ -13,7 +13,7 @@
 mod answer;
 mod connection;
 mod keep_back;
-mod message;
+pub(crate) mod message;
 mod script;
 
 use std::collections::BTreeMap;

@@ -83,7 +83,11 @@ impl<'s, 'p> Creation<'s, 'p> {
             .map(|quota| current_grants(quota, &buckets, propagation))
             .collect();
         let (to, now) = (propagation.rise.to, propagation.now);
-        let pending = rules.quotas.iter().map(|quota| PendingGrant::all(quota, &buckets, to, now)).collect();
+        let pending = rules
+            .quotas
+            .iter()
+            .map(|quota| PendingGrant::all(quota, &buckets, to, now))
+            .collect();
         let template = template(propagation, rules)?;
         let owner = owner_check(&propagation.change.key.group, &propagation.change.new.fields);
         Ok(Self {
@@ -125,7 +129,10 @@ impl<'s, 'p> Creation<'s, 'p> {
             match debits.get_mut(&sibling) {
                 // A transaction may name an item once.
                 Some(debit) => debit.conditions.extend(conditions),
-                None => checks.push(Check { key: self.propagation.change.key.group.bucket(sibling), conditions }),
+                None => checks.push(Check {
+                    key: self.propagation.change.key.group.bucket(sibling),
+                    conditions,
+                }),
             }
         }
         actions.extend(debits.into_values().map(TransactionAction::Update));

@@ -8,10 +8,17 @@ use crate::item::Item;
 use crate::record::{Image, Scalar, parse_integer, scalar_of};
 use crate::units::ShardId;
 
-/// Item attributes that an operator changes on every shard that exists.
+/// Item attributes that an operator changes on every shard that exists; the last four are the owner stamp (01-table).
 const ITEM_ATTRIBUTES: [&str; 9] = [
-    "sched", "rsched", "sched_tz", "disabled", "bypass", // and the owner stamp (01-table):
-    "cascade", "parent_id", "pgen", "pinc",
+    "sched",
+    "rsched",
+    "sched_tz",
+    "disabled",
+    "bypass",
+    "cascade",
+    "parent_id",
+    "pgen",
+    "pinc",
 ];
 
 /// Limit fields that an operator changes on every shard that exists.

@@ -34,11 +34,18 @@ impl PendingGrant {
             if quota.period.is_current(fields, limit, now) {
                 return None;
             }
-            let grant = Grant { shard: *shard, size: fields.shard_count(), balance: Millitokens::ZERO };
+            let grant = Grant {
+                shard: *shard,
+                size: fields.shard_count(),
+                balance: Millitokens::ZERO,
+            };
             let as_read = Condition::as_read("rf", fields.last_refill.map(|last_refill| number(last_refill.0.into())));
             let grant_count = attribute(limit.name, LimitField::Gc);
             let raised = Condition::compare(grant_count, Comparison::AtLeast, to.get().into());
-            Some(Self { grant, condition: Condition::Any(vec![as_read, raised]) })
+            Some(Self {
+                grant,
+                condition: Condition::Any(vec![as_read, raised]),
+            })
         };
         siblings.iter().filter_map(pending).collect()
     }

@@ -10,7 +10,12 @@ use crate::write::{Action, Comparison, Condition, Update};
 
 pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> RefillWrite {
     let windows = limits.iter().filter_map(LimitPlan::window_start);
-    let last_refill = windows.chain([context.now]).fold(context.last_refill, EpochMillis::max);
+    let mut last_refill = windows.chain([context.now]).fold(context.last_refill, EpochMillis::max);
+    // With the clock behind the last writer's, nothing would show that a clamp was made: the `rf` condition holds again
+    // when the batch is delivered again, by then perhaps under a clock that moves `rf`, and the clamp is made twice.
+    if last_refill == context.last_refill && limits.iter().any(is_clamped) {
+        last_refill = last_refill.saturating_add(1);
+    }
     let mut write = Builder {
         actions: Vec::new(),
         conditions: Vec::new(),
@@ -18,9 +23,6 @@ pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Refi
     write.item_conditions(context, limits);
     for plan in limits {
         write.balance(plan);
-        if last_refill == context.last_refill {
-            write.clamp_only_once(plan);
-        }
         write.records(context, plan);
     }
     write.set("rf", last_refill);
@@ -72,6 +74,11 @@ fn restamp(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Option<EpochM
         });
     let boundary = window_ends.chain(context.schedules.next_boundary(context.now)).min()?;
     (boundary > context.now).then_some(boundary)
+}
+
+/// Whether a dripping balance is lowered to its ceiling.
+fn is_clamped(plan: &LimitPlan<'_>) -> bool {
+    plan.cause == Cause::Drip && plan.delta < Millitokens::ZERO
 }
 
 struct Builder {
@@ -134,17 +141,6 @@ impl Builder {
             attribute: balance,
             delta: plan.delta.0,
         });
-    }
-
-    /// `rf` does not move here, so the `rf` condition cannot stop a second delivery of the same clamp.
-    fn clamp_only_once(&mut self, plan: &LimitPlan<'_>) {
-        if plan.cause == Cause::Drip && plan.delta < Millitokens::ZERO {
-            self.require(
-                attribute(plan.limit.name, LimitField::Tk),
-                Comparison::Greater,
-                plan.ceiling.0,
-            );
-        }
     }
 
     /// What a write records besides balances: the window that a balance reflects and the size of a new grant.

@@ -12,9 +12,11 @@ const LABEL: &str = "2026-01-01T00:00:00.000";
 const CREATED: i64 = 1_796_048_400_000;
 const NOW: EpochMillis = EpochMillis(CREATED + 5_000);
 
+type Counted<'l> = (&'l str, Option<i128>, i128);
+
 /// A MODIFY of a shard; `limits` are (name, `tc` before, `tc` after).
-fn modify(sequence: u64, shard: u32, limits: &[(&str, Option<i128>, i128)]) -> Value {
-    let image = |tc: &dyn Fn(&(&str, Option<i128>, i128)) -> Option<i128>| {
+fn modify(sequence: u64, shard: u32, limits: &[Counted<'_>]) -> Value {
+    let image = |tc: &dyn Fn(&Counted<'_>) -> Option<i128>| {
         let mut image = json!({
             "PK": {"S": format!("ns/BUCKET#e#gpt-4#{shard}")}, "SK": {"S": "#STATE"}, "entity_id": {"S": "e"},
             "rf": {"N": CREATED.to_string()},

@@ -1,13 +1,12 @@
 //! Events that the published client produced, on the table as it stood then.
 
 use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::item::{AttributeValue, Item, key_of};
 use limiter_aggregator::table::failing::FailingTable;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
-use super::scene::{Notes, handle_with, numeric, propagation_only};
+use super::scene::{Notes, bucket_rules, handle_with, numeric, propagation_only};
 
 struct Capture {
     table: MemoryTable,
@@ -23,7 +22,11 @@ fn capture(event: &str, state: &str) -> Capture {
     for item in state["items"].as_array().unwrap() {
         table.put_item(&serde_json::from_value(item.clone()).unwrap()).unwrap();
     }
-    Capture { table, event: event.to_owned(), now }
+    Capture {
+        table,
+        event: event.to_owned(),
+        now,
+    }
 }
 
 macro_rules! capture {
@@ -54,7 +57,15 @@ impl Capture {
 fn a_rollover_whose_fan_out_was_lost_reaches_every_shard() {
     let lost = capture!("session-rollover-lost-fanout");
     let before = lost.shards();
-    assert_eq!(lost.propagate(), ["windows: 3 lag", "window 0 applied", "window 2 applied", "window 3 applied"]);
+    assert_eq!(
+        lost.propagate(),
+        [
+            "windows: 3 lag",
+            "window 0 applied",
+            "window 2 applied",
+            "window 3 applied"
+        ]
+    );
     let after = lost.shards();
     let opener = numeric(&after[1], "b_session_ws");
     assert_eq!(opener, Some(1_793_649_573_100));
@@ -72,7 +83,11 @@ fn a_rollover_whose_fan_out_was_lost_reaches_every_shard() {
     let again = FailingTable::new(&lost.table);
     let notes = Notes::default();
     handle_with(&again, &lost.event, lost.now, propagation_only(), &notes);
-    assert_eq!((again.calls().reads, again.calls().total()), (1, 1), "nothing is written a second time");
+    assert_eq!(
+        (again.calls().reads, again.calls().total()),
+        (1, 1),
+        "nothing is written a second time"
+    );
     assert_eq!(lost.shards(), after);
 }
 
@@ -82,7 +97,11 @@ fn a_rollover_that_the_client_propagated_needs_nothing() {
     let counted = FailingTable::new(&done.table);
     let before = done.table.items();
     handle_with(&counted, &done.event, done.now, propagation_only(), &Notes::default());
-    assert_eq!(counted.calls().total(), 0, "the batch's own images show every shard at the start");
+    assert_eq!(
+        counted.calls().total(),
+        0,
+        "the batch's own images show every shard at the start"
+    );
     assert_eq!(done.table.items(), before);
 }
 
@@ -116,7 +135,10 @@ fn each_new_shard_is_paid_by_the_sibling_that_covers_it() {
     let doubling = capture!("quota-doubling-2-4");
     assert_eq!(doubling.propagate(), ["shard 2 created", "shard 3 created"]);
     let shards = doubling.shards();
-    let balances: Vec<_> = shards.iter().map(|shard| numeric(shard, "b_daily_tk").unwrap()).collect();
+    let balances: Vec<_> = shards
+        .iter()
+        .map(|shard| numeric(shard, "b_daily_tk").unwrap())
+        .collect();
     // Shard 0 was granted at 1 and shard 1 at 2: 2 is paid by the former, 3 by the latter.
     assert_eq!(balances, [421_000 - 250_000, 469_000 - 250_000, 250_000, 250_000]);
 }
@@ -129,7 +151,15 @@ fn every_rule_together_agrees_on_the_captures() {
         capture!("quota-doubling-1-2"),
         capture!("quota-doubling-2-4"),
     ] {
-        let run = || handle_with(&capture.table, &capture.event, capture.now, Settings::default(), &Notes::default());
+        let run = || {
+            handle_with(
+                &capture.table,
+                &capture.event,
+                capture.now,
+                bucket_rules(),
+                &Notes::default(),
+            )
+        };
         assert_eq!(run(), BatchOutcome::Complete);
         let after = capture.table.items();
         assert_eq!(run(), BatchOutcome::Complete);

@@ -2,11 +2,10 @@
 //! capacity, at every step of every walk, in one frozen period.
 
 use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::table::memory::MemoryTable;
 
 use super::ledger::{create_as_client, ledger, spend};
-use super::scene::{NOW, Notes, Random, Shard, double, existing, handle, handle_with, stored, world};
+use super::scene::{NOW, Notes, Random, Shard, bucket_rules, double, existing, handle, handle_with, stored, world};
 
 /// 1024 tokens: every share down to 32 shards is whole.
 const CAPACITY: i64 = 1_024_000;
@@ -29,10 +28,17 @@ fn when_nobody_spends_nothing_is_lost_on_the_way_to_32_shards() {
             let event = double(&table);
             assert_eq!(handle(&table, &event), BatchOutcome::Complete);
             let ledger = ledger(&table, "day", CAPACITY);
-            assert_eq!((ledger.admitted, ledger.held, ledger.grantable), (0, CAPACITY.into(), 0), "at {count} shards");
+            assert_eq!(
+                (ledger.admitted, ledger.held, ledger.grantable),
+                (0, CAPACITY.into(), 0),
+                "at {count} shards"
+            );
             assert_eq!(existing(&table), (0..count).collect::<Vec<_>>());
         }
-        let balances: Vec<_> = existing(&table).iter().map(|shard| stored(&table, *shard, "b_day_tk").unwrap()).collect();
+        let balances: Vec<_> = existing(&table)
+            .iter()
+            .map(|shard| stored(&table, *shard, "b_day_tk").unwrap())
+            .collect();
         assert_eq!(balances, [32_000; 32]);
     }
 }
@@ -68,7 +74,13 @@ impl Walk {
         let there: Vec<u32> = (0..count).filter(|n| *n == 0 || random.below(3) > 0).collect();
         let share = capacity / i64::from(count);
         let table = world(there.into_iter().map(|n| shard(n, count, share, capacity)));
-        Self { table, random, capacity, waiting: Vec::new(), delivered: Vec::new() }
+        Self {
+            table,
+            random,
+            capacity,
+            waiting: Vec::new(),
+            delivered: Vec::new(),
+        }
     }
 
     fn step(&mut self) {
@@ -126,7 +138,10 @@ fn what_does_not_divide_is_lost_never_made() {
             walk.step();
             let total = ledger(&walk.table, "day", ODD).total();
             // Each fresh share is rounded down by less than a millitoken.
-            assert!(total <= ODD.into() && total > i128::from(ODD) - 32, "seed {seed}, step {step}: {total}");
+            assert!(
+                total <= ODD.into() && total > i128::from(ODD) - 32,
+                "seed {seed}, step {step}: {total}"
+            );
         }
     }
 }
@@ -135,8 +150,12 @@ fn what_does_not_divide_is_lost_never_made() {
 fn two_quotas_on_one_item_are_conserved_each_by_its_own_donors() {
     // `day` was granted whole on shard 0, `week` on both.
     let shards = [
-        Shard::new(0, 2).calendar("day", CAPACITY, CAPACITY, 1).calendar("week", 2 * CAPACITY, CAPACITY, 2),
-        Shard::new(1, 2).calendar("day", CAPACITY, 0, 2).calendar("week", 2 * CAPACITY, CAPACITY, 2),
+        Shard::new(0, 2)
+            .calendar("day", CAPACITY, CAPACITY, 1)
+            .calendar("week", 2 * CAPACITY, CAPACITY, 2),
+        Shard::new(1, 2)
+            .calendar("day", CAPACITY, 0, 2)
+            .calendar("week", 2 * CAPACITY, CAPACITY, 2),
     ];
     let table = world(shards);
     let event = double(&table);
@@ -157,7 +176,7 @@ fn a_batch_of_several_doublings_is_conserved_too() {
     }
     let event = super::scene::event(&table);
     let notes = Notes::default();
-    handle_with(&table, &event, NOW, Settings::default(), &notes);
+    handle_with(&table, &event, NOW, bucket_rules(), &notes);
     // Only the last rise is still shard 0's count; what lies between is left to the clients.
     assert_eq!(existing(&table), [0, 4, 5, 6, 7]);
     let ledger = ledger(&table, "day", CAPACITY);

@@ -39,13 +39,26 @@ fn every_type() -> Item {
     add("no", AttributeValue::Bool(false));
     add("nothing", AttributeValue::Null(true));
     add("texts", AttributeValue::Ss(vec!["a".to_owned(), "é".to_owned()]));
-    add("numbers", AttributeValue::Ns(vec!["-1".to_owned(), DIGITS[0].to_owned()]));
+    add(
+        "numbers",
+        AttributeValue::Ns(vec!["-1".to_owned(), DIGITS[0].to_owned()]),
+    );
     add("blobs", AttributeValue::Bs(vec![vec![0, 255], vec![7]]));
     add("empty_list", AttributeValue::L(vec![]));
     add("empty_map", AttributeValue::M([].into()));
     let nested = [
-        ("deep".to_owned(), AttributeValue::L(vec![n(DIGITS[1]), AttributeValue::B(vec![1]), AttributeValue::Null(true)])),
-        ("k.e-y #1".to_owned(), AttributeValue::M([("x".to_owned(), AttributeValue::Ss(vec!["z".to_owned()]))].into())),
+        (
+            "deep".to_owned(),
+            AttributeValue::L(vec![
+                n(DIGITS[1]),
+                AttributeValue::B(vec![1]),
+                AttributeValue::Null(true),
+            ]),
+        ),
+        (
+            "k.e-y #1".to_owned(),
+            AttributeValue::M([("x".to_owned(), AttributeValue::Ss(vec!["z".to_owned()]))].into()),
+        ),
     ];
     add("map", AttributeValue::M(nested.into()));
     add("with.dots and-more", s("x"));
@@ -82,7 +95,11 @@ async fn every_type_is_copied_exactly_through_the_sdk() {
     for (name, value) in every_type() {
         assert_eq!(made.get(&name), original.get(&name), "{name}");
         if !matches!(value, AttributeValue::Ns(_)) {
-            assert_eq!(made.get(&name), Some(&value), "{name}: the engine keeps all but the order of number sets");
+            assert_eq!(
+                made.get(&name),
+                Some(&value),
+                "{name}: the engine keeps all but the order of number sets"
+            );
         }
     }
     // And on the wire, where no store could have put anything right.
@@ -112,11 +129,23 @@ fn a_number_is_copied_in_the_spelling_of_the_image() {
 
 #[test]
 fn an_image_with_an_attribute_that_is_no_value_is_not_copied() {
-    let table = world([Shard::new(0, 2).drip("rpm", 1000, 0).n("odd", 1200), Shard::new(1, 2).drip("rpm", 1000, 0)]);
+    let table = world([
+        Shard::new(0, 2).drip("rpm", 1000, 0).n("odd", 1200),
+        Shard::new(1, 2).drip("rpm", 1000, 0),
+    ]);
     let event = double(&table);
-    for broken in [r#""odd":{}"#, r#""odd":{"N":"1","S":"1"}"#, r#""odd":{"B":"no base64!"}"#, r#""odd":{"X":"1"}"#] {
+    for broken in [
+        r#""odd":{}"#,
+        r#""odd":{"N":"1","S":"1"}"#,
+        r#""odd":{"B":"no base64!"}"#,
+        r#""odd":{"X":"1"}"#,
+    ] {
         let event = event.replace(r#""odd":{"N":"1200"}"#, broken);
         let notes = propagate(&table, &event);
-        assert_eq!(notes.last().map(String::as_str), Some("nothing created: Unreadable"), "{broken}");
+        assert_eq!(
+            notes.last().map(String::as_str),
+            Some("nothing created: Unreadable"),
+            "{broken}"
+        );
     }
 }

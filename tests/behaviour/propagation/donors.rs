@@ -16,7 +16,9 @@ fn outcome(table: &MemoryTable, meanwhile: impl Fn(&MemoryTable)) -> String {
     let last = stored(table, 0, "shard_count").unwrap() - 1;
     let pk = key(u32::try_from(last).unwrap()).pk;
     let creates_last = |transaction: &Transaction| {
-        let TransactionAction::Put(put) = &transaction.actions[0] else { panic!("a creation begins with its put") };
+        let TransactionAction::Put(put) = &transaction.actions[0] else {
+            panic!("a creation begins with its put")
+        };
         put.item["PK"] == limiter_aggregator::item::text(&pk)
     };
     let racing = Interposed::new(table, |_, call| {
@@ -52,7 +54,15 @@ fn after(name: &'static str, value: i64) -> impl Fn(&MemoryTable) {
 }
 
 fn without(name: &'static str) -> impl Fn(&MemoryTable) {
-    move |table| write(table, 0, vec![Action::Remove { attribute: name.to_owned() }])
+    move |table| {
+        write(
+            table,
+            0,
+            vec![Action::Remove {
+                attribute: name.to_owned(),
+            }],
+        )
+    }
 }
 
 #[test]
@@ -83,7 +93,11 @@ fn a_calendar_donor_must_have_been_reset_in_this_period() {
 #[test]
 fn a_calendar_without_an_edge_in_reach_has_one_period_for_ever() {
     // Every minute matches, so that no minute is the first.
-    let table = || world([Shard::new(0, 1).calendar("day", CAPACITY, CAPACITY, 1).s("b_day_rsched", "1m*")]);
+    let table = || {
+        world([Shard::new(0, 1)
+            .calendar("day", CAPACITY, CAPACITY, 1)
+            .s("b_day_rsched", "1m*")])
+    };
     assert_created(&table(), after("rf", 1));
     assert_dropped(&table(), after("b_day_tk", 0));
 }
@@ -98,7 +112,11 @@ fn what_the_move_does_not_depend_on_may_change() {
 #[test]
 fn a_grant_that_was_not_recorded_counts_by_the_count_that_was_read() {
     // Shard 0 is never raised, so nobody has recorded its grant. It holds more than half: it was granted whole.
-    let table = || world([Shard::new(0, 1).calendar("day", CAPACITY, CAPACITY, 1).without("b_day_gc")]);
+    let table = || {
+        world([Shard::new(0, 1)
+            .calendar("day", CAPACITY, CAPACITY, 1)
+            .without("b_day_gc")])
+    };
     assert_created(&table(), |_| {});
     assert_created(&table(), after("b_day_gc", 1));
     assert_dropped(&table(), after("b_day_gc", 2));
@@ -120,8 +138,13 @@ fn on_one(name: &'static str, value: i64) -> impl Fn(&MemoryTable) {
 fn a_sibling_without_a_recorded_grant_is_recorded_by_its_raise_and_pays_by_that() {
     let unrecorded = || halves(|shard| shard.without("b_day_gc"));
     let table = unrecorded();
-    assert_created(&table, |table| assert_eq!(stored(table, 1, "b_day_gc"), Some(2), "recorded before the move"));
-    assert_eq!((stored(&table, 1, "b_day_tk"), stored(&table, 3, "b_day_tk")), (Some(250_000), Some(250_000)));
+    assert_created(&table, |table| {
+        assert_eq!(stored(table, 1, "b_day_gc"), Some(2), "recorded before the move")
+    });
+    assert_eq!(
+        (stored(&table, 1, "b_day_tk"), stored(&table, 3, "b_day_tk")),
+        (Some(250_000), Some(250_000))
+    );
     assert_dropped(&unrecorded(), on_one("b_day_gc", 4));
 }
 
@@ -130,7 +153,11 @@ fn a_sibling_that_a_client_raised_without_a_record_pays_by_the_count_that_was_re
     let raised = || halves(|shard| shard.without("b_day_gc").n("shard_count", 4));
     let table = raised();
     assert_created(&table, |_| {});
-    assert_eq!(stored(&table, 1, "b_day_gc"), None, "its count was there already: it is not written");
+    assert_eq!(
+        stored(&table, 1, "b_day_gc"),
+        None,
+        "its count was there already: it is not written"
+    );
     assert_eq!(stored(&table, 1, "b_day_tk"), Some(250_000));
     assert_dropped(&raised(), on_one("shard_count", 8));
     assert_dropped(&raised(), on_one("b_day_gc", 4));
@@ -147,7 +174,13 @@ fn a_recorded_grant_below_one_reads_as_the_count_and_must_stay_as_it_is() {
 
 /// One shard that holds all of a session's quota.
 fn hour(change: impl Fn(Shard) -> Shard) -> MemoryTable {
-    world([change(Shard::new(0, 1).session("hour", CAPACITY, CAPACITY, 1, NOW - HOUR))])
+    world([change(Shard::new(0, 1).session(
+        "hour",
+        CAPACITY,
+        CAPACITY,
+        1,
+        NOW - HOUR,
+    ))])
 }
 
 #[test]
@@ -161,7 +194,7 @@ fn a_session_donor_must_still_reflect_the_window_that_was_read() {
 #[test]
 fn an_older_session_donor_must_not_have_been_marked_meanwhile() {
     let older = || hour(|shard| shard.without("b_hour_wa"));
-    assert!(REFILLED < NOW - HOUR);
+    const { assert!(REFILLED < NOW - HOUR) };
     let table = hour(|shard| shard.without("b_hour_wa").n("rf", NOW - HOUR));
     assert_created(&table, |_| {});
     let table = hour(|shard| shard.without("b_hour_wa").n("rf", NOW - HOUR));
@@ -178,12 +211,17 @@ fn an_empty_donor_is_neither_written_nor_checked() {
     let table = halves(|shard| shard.n("b_day_tk", 0));
     assert_created(&table, |table| drop(table.delete_item(&key(1))));
     assert_eq!(stored(&table, 3, "b_day_tk"), Some(0));
-    assert!(table.get(&key(1)).is_none(), "the debit of nothing would have brought it back");
+    assert!(
+        table.get(&key(1)).is_none(),
+        "the debit of nothing would have brought it back"
+    );
 }
 
 #[test]
 fn several_debits_of_one_donor_are_one_update() {
-    let two = Shard::new(0, 1).calendar("day", CAPACITY, CAPACITY, 1).session("hour", 3000, 900, 1, NOW - HOUR);
+    let two = Shard::new(0, 1)
+        .calendar("day", CAPACITY, CAPACITY, 1)
+        .session("hour", 3000, 900, 1, NOW - HOUR);
     let table = world([two]);
     let event = double(&table);
     let seen = std::cell::RefCell::new(Vec::new());
@@ -193,16 +231,28 @@ fn several_debits_of_one_donor_are_one_update() {
         }
     });
     propagate(&watched, &event);
-    let [transaction] = &seen.borrow()[..] else { panic!("one shard, one transaction") };
-    let [TransactionAction::Put(_), TransactionAction::Update(debit), TransactionAction::Check(_)] =
-        &transaction.actions[..]
+    let [transaction] = &seen.borrow()[..] else {
+        panic!("one shard, one transaction")
+    };
+    let [
+        TransactionAction::Put(_),
+        TransactionAction::Update(debit),
+        TransactionAction::Check(_),
+    ] = &transaction.actions[..]
     else {
         panic!("a put, one debit, the owner")
     };
     assert_eq!(debit.key, key(0));
-    let add = |name: &str, delta| Action::Add { attribute: name.to_owned(), delta };
+    let add = |name: &str, delta| Action::Add {
+        attribute: name.to_owned(),
+        delta,
+    };
     assert_eq!(debit.actions, [add("b_day_tk", -500_000), add("b_hour_tk", -900)]);
-    assert_eq!(table.get(&key(1)).unwrap()["b_hour_tk"], number(900), "a share is 1500, but there is no more");
+    assert_eq!(
+        table.get(&key(1)).unwrap()["b_hour_tk"],
+        number(900),
+        "a share is 1500, but there is no more"
+    );
     assert_eq!(stored(&table, 0, "b_hour_tk"), Some(0));
 }
 

@@ -14,7 +14,7 @@ use limiter_aggregator::write::{Transaction, Update};
 /// A call that is about to be made.
 pub enum Call<'c> {
     Read(&'c [ItemKey], Consistency),
-    Update(&'c Update),
+    Update,
     Transact(&'c Transaction),
 }
 
@@ -29,7 +29,11 @@ pub struct Interposed<'h> {
 
 impl<'h> Interposed<'h> {
     pub fn new(inner: &'h MemoryTable, hook: impl FnMut(u64, &Call<'_>) + 'h) -> Self {
-        Self { inner, hook: RefCell::new(Box::new(hook)), calls: Cell::new(0) }
+        Self {
+            inner,
+            hook: RefCell::new(Box::new(hook)),
+            calls: Cell::new(0),
+        }
     }
 
     /// Does something once, before the call of this number.
@@ -53,7 +57,7 @@ impl<'h> Interposed<'h> {
 
 impl Table for Interposed<'_> {
     async fn update(&self, update: &Update) -> Result<UpdateOutcome, Fault> {
-        self.call(&Call::Update(update));
+        self.call(&Call::Update);
         self.inner.apply_update(update)
     }
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use limiter_aggregator::bucket::{Bucket, LimitField, attribute};
+use limiter_aggregator::item::{Item, number, text};
 use limiter_aggregator::plan::funding::{Funding, Grant, fund};
 use limiter_aggregator::plan::quota::{grant_size, quotas_of};
 use limiter_aggregator::plan::recovery::ItemSchedules;
-use limiter_aggregator::item::{Item, number, text};
-use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::table::TransactionOutcome;
+use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::{EpochMillis, Millitokens, ShardCount, ShardId};
 use limiter_aggregator::write::{Action, Condition, Put, Transaction, TransactionAction, Update};
 
@@ -53,14 +53,20 @@ fn grants_of(items: &BTreeMap<u32, Item>, limit: &str, capacity: i64) -> Vec<Gra
         let own = bucket.limit(limit).unwrap();
         if quota.period.is_current(&bucket.fields, own, EpochMillis(NOW)) {
             let size = grant_size(own, bucket.fields.shard_count(), quota.capacity);
-            grants.push(Grant { shard: ShardId(*shard), size, balance: own.balance.unwrap() });
+            grants.push(Grant {
+                shard: ShardId(*shard),
+                size,
+                balance: own.balance.unwrap(),
+            });
         }
     }
     grants
 }
 
 fn shards(table: &MemoryTable) -> BTreeMap<u32, Item> {
-    (0..64).filter_map(|shard| Some((shard, table.get(&key(shard))?))).collect()
+    (0..64)
+        .filter_map(|shard| Some((shard, table.get(&key(shard))?)))
+        .collect()
 }
 
 /// Where the allowance of a limit is.
@@ -74,11 +80,17 @@ pub fn ledger(table: &MemoryTable, limit: &str, capacity: i64) -> Ledger {
     let total = u32::try_from(numeric(&items[&0], "shard_count").unwrap()).unwrap();
     let missing = (0..total).filter(|shard| !items.contains_key(shard));
     let capacity = Millitokens(capacity.into());
-    let fresh = missing.map(|slot| match fund(ShardId(slot), count(total.into()), capacity, &grants) {
-        Funding::Fresh { share } => share.0,
-        Funding::Move { .. } => 0,
-    });
-    Ledger { admitted: sum(LimitField::Tc), held: sum(LimitField::Tk), grantable: fresh.sum() }
+    let fresh = missing.map(
+        |slot| match fund(ShardId(slot), count(total.into()), capacity, &grants) {
+            Funding::Fresh { share } => share.0,
+            Funding::Move { .. } => 0,
+        },
+    );
+    Ledger {
+        admitted: sum(LimitField::Tc),
+        held: sum(LimitField::Tk),
+        grantable: fresh.sum(),
+    }
 }
 
 /// A client spends, if the shard holds enough.
@@ -87,8 +99,10 @@ pub fn spend(table: &MemoryTable, shard: u32, limit: &str, amount: i64) -> bool 
     if held < amount.into() {
         return false;
     }
-    let actions =
-        vec![add(&attribute(limit, LimitField::Tk), -amount), add(&attribute(limit, LimitField::Tc), amount)];
+    let actions = vec![
+        add(&attribute(limit, LimitField::Tk), -amount),
+        add(&attribute(limit, LimitField::Tc), amount),
+    ];
     write(table, shard, actions);
     true
 }
@@ -111,11 +125,17 @@ pub fn create_at_count(table: &MemoryTable, shard: u32, limit: &str, capacity: i
     item.insert(attribute(limit, LimitField::Tc), number(0));
     item.insert(attribute(limit, LimitField::Gc), number(total));
     item.insert("shard_count".to_owned(), number(total));
-    let mut actions = vec![TransactionAction::Put(Put { item, conditions: vec![Condition::item_absent()] })];
+    let mut actions = vec![TransactionAction::Put(Put {
+        item,
+        conditions: vec![Condition::item_absent()],
+    })];
     if let Funding::Move { donor, amount } = funding
         && amount.0 > 0
     {
-        let debit = Action::Add { attribute: balance, delta: -amount.0 };
+        let debit = Action::Add {
+            attribute: balance,
+            delta: -amount.0,
+        };
         actions.push(TransactionAction::Update(Update {
             key: key(donor.shard.0),
             actions: vec![debit],

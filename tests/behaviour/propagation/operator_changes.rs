@@ -11,15 +11,22 @@ const CAPACITY: i64 = 1_000_000;
 
 fn pair() -> MemoryTable {
     let shard = |n| {
-        let limits = Shard::new(n, 2).calendar("day", CAPACITY, CAPACITY / 2, 2).drip("rpm", 1000, 500);
-        let limits = limits.session("hour", CAPACITY, CAPACITY / 2, 2, NOW - HOUR).s("parent_id", "p");
+        let limits = Shard::new(n, 2)
+            .calendar("day", CAPACITY, CAPACITY / 2, 2)
+            .drip("rpm", 1000, 500);
+        let limits = limits
+            .session("hour", CAPACITY, CAPACITY / 2, 2, NOW - HOUR)
+            .s("parent_id", "p");
         limits.with("cascade", AttributeValue::Bool(false))
     };
     world([shard(0), shard(1)])
 }
 
 fn put(name: &str, value: AttributeValue) -> Action {
-    Action::Set { attribute: name.to_owned(), value }
+    Action::Set {
+        attribute: name.to_owned(),
+        value,
+    }
 }
 
 #[test]
@@ -57,17 +64,39 @@ fn whatever_an_operator_changed_on_shard_zero_keeps_new_shards_from_the_old_imag
         let refusal = format!("nothing created: Overtaken {{ attribute: {name:?} }}");
         assert_eq!(notes, ["raise 1 applied".to_owned(), refusal]);
         assert_eq!(existing(&table), [0, 1]);
-        assert_eq!(stored(&table, 1, "shard_count"), Some(4), "the shards that exist still learn the count");
+        assert_eq!(
+            stored(&table, 1, "shard_count"),
+            Some(4),
+            "the shards that exist still learn the count"
+        );
     }
 }
 
 #[test]
 fn what_an_operator_removed_counts_as_much() {
-    for name in ["b_day_cp", "b_rpm_ra", "b_hour_rsa", "b_day_rsched", "pgen", "pinc", "parent_id", "cascade"] {
+    for name in [
+        "b_day_cp",
+        "b_rpm_ra",
+        "b_hour_rsa",
+        "b_day_rsched",
+        "pgen",
+        "pinc",
+        "parent_id",
+        "cascade",
+    ] {
         let table = pair();
         let event = double(&table);
-        write(&table, 0, vec![Action::Remove { attribute: name.to_owned() }]);
-        assert_eq!(propagate(&table, &event)[1], format!("nothing created: Overtaken {{ attribute: {name:?} }}"));
+        write(
+            &table,
+            0,
+            vec![Action::Remove {
+                attribute: name.to_owned(),
+            }],
+        );
+        assert_eq!(
+            propagate(&table, &event)[1],
+            format!("nothing created: Overtaken {{ attribute: {name:?} }}")
+        );
         assert_eq!(existing(&table), [0, 1]);
     }
 }
@@ -108,12 +137,19 @@ fn a_lowered_limit_is_never_carried_on_by_any_delivery() {
     let table = pair();
     let event = double(&table);
     for shard in [0, 1] {
-        write(&table, shard, vec![set("b_rpm_cp", 100), set("b_day_cp", 1000), set("vu", 0)]);
+        write(
+            &table,
+            shard,
+            vec![set("b_rpm_cp", 100), set("b_day_cp", 1000), set("vu", 0)],
+        );
     }
     for _ in 0..3 {
         propagate(&table, &event);
     }
-    let capacities: Vec<_> = existing(&table).iter().map(|shard| stored(&table, *shard, "b_rpm_cp")).collect();
+    let capacities: Vec<_> = existing(&table)
+        .iter()
+        .map(|shard| stored(&table, *shard, "b_rpm_cp"))
+        .collect();
     assert_eq!(capacities, [Some(100), Some(100)]);
     // The next doubling shows the new limit, and is carried on.
     let event = double(&table);
@@ -155,5 +191,9 @@ fn with_a_quota_a_sibling_that_knows_of_more_shards_holds_creations_up() {
     let event = double(&table);
     write(&table, 1, vec![set("shard_count", 8)]);
     propagate(&table, &event);
-    assert_eq!(existing(&table), [0, 1, 2, 3], "without one nothing can be granted twice");
+    assert_eq!(
+        existing(&table),
+        [0, 1, 2, 3],
+        "without one nothing can be granted twice"
+    );
 }

@@ -17,7 +17,11 @@ fn is_created(image: Change, meta: Option<Change>) -> bool {
     let event = double(&table);
     let notes = propagate(&table, &event);
     let created = table.get(&key(1)).is_some();
-    let expected = if created { "shard 1 created" } else { "shard 1 lost, exists: false" };
+    let expected = if created {
+        "shard 1 created"
+    } else {
+        "shard 1 lost, exists: false"
+    };
     assert_eq!(notes, [expected]);
     created
 }
@@ -41,7 +45,10 @@ fn a_stamped_image_needs_an_owner() {
     assert!(!is_created(AS_IT_IS, None));
     assert!(!is_created(NO_PGEN, None));
     assert!(!is_created(NO_PINC, None));
-    assert!(!is_created(|image| image.without("pinc").n("pgen", 0), None), "0 matches no generation, but not no owner");
+    assert!(
+        !is_created(|image| image.without("pinc").n("pgen", 0), None),
+        "0 matches no generation, but not no owner"
+    );
     assert!(!is_created(|image| image.without("pgen").s("pinc", "-"), None));
 }
 
@@ -65,17 +72,26 @@ fn generation_zero_is_none_or_zero() {
 fn an_owner_without_incarnation_counts_by_when_it_was_made() {
     let made: Change = |meta| meta.without("pinc").s("created_at", "made-1");
     assert!(is_created(AS_IT_IS, Some(made)));
-    assert!(!is_created(AS_IT_IS, Some(|meta| meta.without("pinc").s("created_at", "made-2"))));
+    assert!(!is_created(
+        AS_IT_IS,
+        Some(|meta| meta.without("pinc").s("created_at", "made-2"))
+    ));
     assert!(!is_created(AS_IT_IS, Some(NO_PINC)));
     // Where it has an incarnation, only that counts.
-    assert!(!is_created(AS_IT_IS, Some(|meta| meta.s("pinc", "made-2").s("created_at", "made-1"))));
+    assert!(!is_created(
+        AS_IT_IS,
+        Some(|meta| meta.s("pinc", "made-2").s("created_at", "made-1"))
+    ));
 }
 
 #[test]
 fn an_image_whose_owner_had_no_time_of_making_needs_one_without() {
     let dash: Change = |image| image.s("pinc", "-");
     assert!(is_created(dash, Some(NO_PINC)));
-    assert!(!is_created(dash, Some(|meta| meta.without("pinc").s("created_at", "made-1"))));
+    assert!(!is_created(
+        dash,
+        Some(|meta| meta.without("pinc").s("created_at", "made-1"))
+    ));
     assert!(!is_created(dash, Some(AS_IT_IS)));
     assert!(is_created(dash, Some(|meta| meta.s("pinc", "-"))));
     // Any other stamp needs what it says.
@@ -89,5 +105,9 @@ fn an_owner_made_again_meanwhile_gets_no_shard_of_the_old_one() {
     let again: Item = Shard(owner()).s("pinc", "made-2").0;
     table.put_item(&again).unwrap();
     assert_eq!(propagate(&table, &event), ["shard 1 lost, exists: false"]);
-    assert_eq!(super::scene::stored(&table, 0, "b_day_tk"), Some(1000), "and its donor pays nothing");
+    assert_eq!(
+        super::scene::stored(&table, 0, "b_day_tk"),
+        Some(1000),
+        "and its donor pays nothing"
+    );
 }

@@ -9,7 +9,9 @@ use super::scene::{EDGE, HOUR, Shard, add, double, event, existing, handle, prop
 const CAPACITY: i64 = 1_024_000;
 
 fn day(n: u32, count: u32, grant: u32) -> Shard {
-    Shard::new(n, count).calendar("day", CAPACITY, CAPACITY / i64::from(grant), grant).wcu()
+    Shard::new(n, count)
+        .calendar("day", CAPACITY, CAPACITY / i64::from(grant), grant)
+        .wcu()
 }
 
 /// The calls of one propagation, when nothing comes between.
@@ -40,9 +42,17 @@ fn a_doubling_between_any_two_calls_leaves_no_shard_behind_and_grants_nothing_tw
         let racing = Interposed::before(&table, before, double_again);
         handle(&racing, &first);
         for shard in existing(&table) {
-            assert_eq!(stored(&table, shard, "shard_count"), Some(8), "shard {shard}, doubling before call {before}");
+            assert_eq!(
+                stored(&table, shard, "shard_count"),
+                Some(8),
+                "shard {shard}, doubling before call {before}"
+            );
         }
-        assert_eq!(ledger(&table, "day", CAPACITY).total(), CAPACITY.into(), "doubling before call {before}");
+        assert_eq!(
+            ledger(&table, "day", CAPACITY).total(),
+            CAPACITY.into(),
+            "doubling before call {before}"
+        );
         let second = event(&table);
         handle(&table, &second);
         handle(&table, &first);
@@ -60,7 +70,10 @@ fn a_repaired_shard_keeps_the_size_that_it_was_granted_at() {
     let racing = Interposed::before(&table, 5, |table| write(table, 0, vec![set("shard_count", 8)]));
     let notes = propagate(&racing, &event);
     assert_eq!(notes[3..], ["repair 2 applied", "repair 3 applied"]);
-    let sizes: Vec<_> = grants(&table, "day", CAPACITY).iter().map(|grant| grant.size.get()).collect();
+    let sizes: Vec<_> = grants(&table, "day", CAPACITY)
+        .iter()
+        .map(|grant| grant.size.get())
+        .collect();
     assert_eq!(sizes, [2, 2, 4, 4]);
     assert_eq!(stored(&table, 3, "shard_count"), Some(8));
 }
@@ -93,12 +106,24 @@ fn spending_and_refunds_between_any_two_calls_are_neither_lost_nor_granted_again
             let event = double(&table);
             let racing = Interposed::before(&table, before, |table| {
                 spend(table, shard, "day", amount);
-                write(table, shard, vec![add("b_day_tk", amount / 2), add("b_day_tc", -amount / 2)]);
+                write(
+                    table,
+                    shard,
+                    vec![add("b_day_tk", amount / 2), add("b_day_tc", -amount / 2)],
+                );
             });
             handle(&racing, &event);
             let ledger = ledger(&table, "day", CAPACITY);
-            assert_eq!(ledger.total(), CAPACITY.into(), "{amount} of shard {shard} before call {before}");
-            assert!(existing(&table).iter().all(|shard| stored(&table, *shard, "b_day_tk") >= Some(0)));
+            assert_eq!(
+                ledger.total(),
+                CAPACITY.into(),
+                "{amount} of shard {shard} before call {before}"
+            );
+            assert!(
+                existing(&table)
+                    .iter()
+                    .all(|shard| stored(&table, *shard, "b_day_tk") >= Some(0))
+            );
         }
     }
 }
@@ -125,7 +150,11 @@ fn a_fresh_share_and_a_doubling_that_overtake_each_other_cost_one_share_at_most_
     handle(&table, &first);
     let second = event(&table);
     handle(&table, &second);
-    assert_eq!(ledger(&table, "day", CAPACITY).total() - i128::from(CAPACITY), i128::from(CAPACITY / 8), "once");
+    assert_eq!(
+        ledger(&table, "day", CAPACITY).total() - i128::from(CAPACITY),
+        i128::from(CAPACITY / 8),
+        "once"
+    );
 }
 
 /// Shard 0 is reset; shard 1's reset of midnight is still pending.
@@ -138,7 +167,11 @@ fn reset_one(table: &MemoryTable) {
     if stored(table, 1, "rf") < Some(EDGE.into()) {
         let count = i64::try_from(stored(table, 1, "shard_count").unwrap()).unwrap();
         let share = CAPACITY / count;
-        write(table, 1, vec![set("b_day_tk", share), set("b_day_gc", count), set("rf", EDGE + HOUR)]);
+        write(
+            table,
+            1,
+            vec![set("b_day_tk", share), set("b_day_gc", count), set("rf", EDGE + HOUR)],
+        );
     }
 }
 
@@ -153,6 +186,10 @@ fn a_siblings_reset_between_any_two_calls_leaves_no_slot_granted_twice() {
         reset_one(&table);
         handle(&table, &event);
         let ledger = ledger(&table, "day", CAPACITY);
-        assert_eq!(ledger.total(), CAPACITY.into(), "reset before call {before} of {calls}: {ledger:?}");
+        assert_eq!(
+            ledger.total(),
+            CAPACITY.into(),
+            "reset before call {before} of {calls}: {ledger:?}"
+        );
     }
 }

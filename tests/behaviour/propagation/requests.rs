@@ -35,7 +35,10 @@ fn transactions(table: &MemoryTable, before: impl Fn(&MemoryTable)) -> Vec<Trans
 }
 
 fn tokens(transactions: &[Transaction]) -> Vec<&str> {
-    transactions.iter().map(|transaction| transaction.token.as_str()).collect()
+    transactions
+        .iter()
+        .map(|transaction| transaction.token.as_str())
+        .collect()
 }
 
 /// A map whose members come in another order each time it is built.
@@ -54,7 +57,10 @@ fn the_same_plan_has_the_same_token_and_every_shard_its_own() {
         assert_eq!(transactions(&pair(|shard| with_map(shard, "x")), |_| {}), first);
     }
     assert_ne!(first[0].token, first[1].token);
-    assert!(tokens(&first).iter().all(|token| (1..=36).contains(&token.len())), "what the service takes");
+    assert!(
+        tokens(&first).iter().all(|token| (1..=36).contains(&token.len())),
+        "what the service takes"
+    );
 }
 
 #[test]
@@ -69,7 +75,9 @@ fn another_plan_has_another_token() {
     let as_it_is = |shard: Shard| shard;
     plan(transactions(&pair(as_it_is), |_| {}));
     // The donor has less than a share left: another amount moves.
-    plan(transactions(&pair(as_it_is), |table| write(table, 0, vec![set("b_day_tk", 240_000)])));
+    plan(transactions(&pair(as_it_is), |table| {
+        write(table, 0, vec![set("b_day_tk", 240_000)])
+    }));
     plan(transactions(&pair(|shard| shard.s("note", "a")), |_| {}));
     plan(transactions(&pair(|shard| shard.s("note", "b")), |_| {}));
     plan(transactions(&pair(|shard| shard.n("pgen", 8)), |_| {}));
@@ -96,7 +104,10 @@ async fn a_repeat_after_a_lost_answer_is_byte_for_byte_the_same_and_moves_nothin
     assert_eq!(bodies[0], bodies[1]);
     assert_ne!(token(&bodies[1]), token(&bodies[2]));
     let [donor, made] = [wire.shard(0).await.unwrap(), wire.shard(2).await.unwrap()];
-    assert_eq!((numeric(&donor, "b_day_tk"), numeric(&made, "b_day_tk")), (Some(250_000), Some(250_000)));
+    assert_eq!(
+        (numeric(&donor, "b_day_tk"), numeric(&made, "b_day_tk")),
+        (Some(250_000), Some(250_000))
+    );
 }
 
 #[tokio::test]
@@ -122,15 +133,31 @@ async fn a_second_delivery_of_the_same_plan_sends_the_same_request_up_to_the_ord
     let wire = Wire::with(&memory).await;
     // The first delivery is answered for, but never carried out.
     wire.proxy.on("TransactWriteItems", (0..3).map(|_| Step::ResetBefore));
-    wire.proxy.on("TransactWriteItems", (0..3).map(|_| Step::Answer(Answer::throughput_exceeded())));
+    wire.proxy.on(
+        "TransactWriteItems",
+        (0..3).map(|_| Step::Answer(Answer::throughput_exceeded())),
+    );
     wire.deliver(&event).await;
     wire.deliver(&event).await;
-    let values: Vec<Value> =
-        wire.proxy.bodies("TransactWriteItems").iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
+    let values: Vec<Value> = wire
+        .proxy
+        .bodies("TransactWriteItems")
+        .iter()
+        .map(|body| serde_json::from_slice(body).unwrap())
+        .collect();
     assert_eq!(values.len(), 8);
     assert_eq!((&values[0], &values[3]), (&values[6], &values[7]));
-    let tokens: BTreeSet<String> = wire.proxy.bodies("TransactWriteItems").iter().map(|body| token(body)).collect();
-    assert_eq!(tokens.len(), 2, "one for each shard, whatever became of the first requests");
+    let tokens: BTreeSet<String> = wire
+        .proxy
+        .bodies("TransactWriteItems")
+        .iter()
+        .map(|body| token(body))
+        .collect();
+    assert_eq!(
+        tokens.len(),
+        2,
+        "one for each shard, whatever became of the first requests"
+    );
 }
 
 #[tokio::test]

@@ -31,7 +31,11 @@ pub const MIDNIGHT: &str = "1m0h0";
 pub const GENERATION: i64 = 7;
 
 pub fn group() -> BucketGroup<'static> {
-    BucketGroup { namespace: "ns", entity: "e", resource: "r" }
+    BucketGroup {
+        namespace: "ns",
+        entity: "e",
+        resource: "r",
+    }
 }
 
 pub fn key(shard: u32) -> ItemKey {
@@ -78,8 +82,16 @@ impl Shard {
 
     /// A limit's numbers, nothing consumed.
     pub fn limit(self, limit: &str, capacity: i64, refill: i64, period: i64, balance: i64) -> Self {
-        let fields = [("tk", balance), ("cp", capacity), ("ra", refill), ("rp", period), ("tc", 0)];
-        fields.iter().fold(self, |shard, (field, value)| shard.n(&format!("b_{limit}_{field}"), *value))
+        let fields = [
+            ("tk", balance),
+            ("cp", capacity),
+            ("ra", refill),
+            ("rp", period),
+            ("tc", 0),
+        ];
+        fields.iter().fold(self, |shard, (field, value)| {
+            shard.n(&format!("b_{limit}_{field}"), *value)
+        })
     }
 
     /// A limit that drips its capacity within a minute.
@@ -94,22 +106,33 @@ impl Shard {
 
     /// A quota of a day, granted at `grant` shards.
     pub fn calendar(self, limit: &str, capacity: i64, balance: i64, grant: u32) -> Self {
-        let shard = self.limit(limit, capacity, 0, 1000, balance).n(&format!("b_{limit}_gc"), grant.into());
+        let shard = self
+            .limit(limit, capacity, 0, 1000, balance)
+            .n(&format!("b_{limit}_gc"), grant.into());
         shard.s(&format!("b_{limit}_rsched"), MIDNIGHT)
     }
 
     /// A quota of a session of five hours that began at `start`, applied, granted at `grant` shards.
     pub fn session(self, limit: &str, capacity: i64, balance: i64, grant: u32, start: i64) -> Self {
-        let shard = self.limit(limit, capacity, 0, 1000, balance).n(&format!("b_{limit}_gc"), grant.into());
+        let shard = self
+            .limit(limit, capacity, 0, 1000, balance)
+            .n(&format!("b_{limit}_gc"), grant.into());
         let shard = shard.n(&format!("b_{limit}_rsa"), 5 * HOUR / 1000);
-        shard.n(&format!("b_{limit}_ws"), start).n(&format!("b_{limit}_wa"), start)
+        shard
+            .n(&format!("b_{limit}_ws"), start)
+            .n(&format!("b_{limit}_wa"), start)
     }
 }
 
 /// The owner's record, with the stamp that [`Shard::new`] carries.
 pub fn owner() -> Item {
     let meta = group().meta();
-    Shard(Item::new()).s("PK", &meta.pk).s("SK", &meta.sk).n("pgen", GENERATION).s("pinc", "made-1").0
+    Shard(Item::new())
+        .s("PK", &meta.pk)
+        .s("SK", &meta.sk)
+        .n("pgen", GENERATION)
+        .s("pinc", "made-1")
+        .0
 }
 
 /// The table in memory with the shards and their owner, its stream empty.
@@ -132,16 +155,27 @@ pub fn event(table: &MemoryTable) -> String {
 /// A write of somebody else.
 pub fn write(table: &MemoryTable, shard: u32, actions: Vec<Action>) {
     let conditions = vec![Condition::item_exists()];
-    let update = Update { key: key(shard), actions, conditions, return_item_on_failure: false };
+    let update = Update {
+        key: key(shard),
+        actions,
+        conditions,
+        return_item_on_failure: false,
+    };
     table.apply_update(&update).unwrap();
 }
 
 pub fn set(name: &str, value: i64) -> Action {
-    Action::Set { attribute: name.to_owned(), value: number(value.into()) }
+    Action::Set {
+        attribute: name.to_owned(),
+        value: number(value.into()),
+    }
 }
 
 pub fn add(name: &str, delta: i64) -> Action {
-    Action::Add { attribute: name.to_owned(), delta: delta.into() }
+    Action::Add {
+        attribute: name.to_owned(),
+        delta: delta.into(),
+    }
 }
 
 /// Doubles the count on shard 0, as a client or R7 does; gives the event.
@@ -202,15 +236,25 @@ impl Observer for Notes {
 
     fn step(&self, _: &Group<'_>, step: &Step<'_>) {
         let note = match step {
-            Step::Refill { shard, result: Some(result), .. } => format!("refill {shard} {}", word(result)),
-            Step::Doubling { result: Some(result), .. } => format!("doubling {}", word(result)),
+            Step::Refill {
+                shard,
+                result: Some(result),
+                ..
+            } => format!("refill {shard} {}", word(result)),
+            Step::Doubling {
+                result: Some(result), ..
+            } => format!("doubling {}", word(result)),
             Step::Refill { .. } | Step::Doubling { .. } => return,
             Step::Usage { .. } | Step::UsageUncounted(_) | Step::UsageReservedName { .. } => return,
             Step::RiseRefused { .. } => "rise refused".to_owned(),
             Step::RiseUnread { .. } => "rise unread".to_owned(),
             Step::Raise { raise, result, .. } => format!("raise {} {}", raise.shard, word(result)),
             Step::NothingCreated { refusal, .. } => format!("nothing created: {refusal:?}"),
-            Step::NewShard { shard, plan: Err(refusal), .. } => format!("shard {shard} refused: {refusal:?}"),
+            Step::NewShard {
+                shard,
+                plan: Err(refusal),
+                ..
+            } => format!("shard {shard} refused: {refusal:?}"),
             Step::NewShard { shard, result, .. } => match result {
                 Some(NewShardResult::Applied) => format!("shard {shard} created"),
                 Some(NewShardResult::LostRace { exists }) => format!("shard {shard} lost, exists: {exists}"),
@@ -230,18 +274,32 @@ impl Observer for Notes {
 
 /// Propagation and nothing else.
 pub fn propagation_only() -> Settings {
-    Settings { enable_refill: false, ..Settings::default() }
+    Settings {
+        enable_refill: false,
+        ..bucket_rules()
+    }
 }
 
-/// One batch at noon, every rule.
+/// Every rule that writes buckets.
+pub fn bucket_rules() -> Settings {
+    Settings {
+        enable_usage: false,
+        ..Settings::default()
+    }
+}
+
+/// One batch at noon, every rule that writes buckets.
 pub fn handle(table: &impl Table, event: &str) -> BatchOutcome {
-    handle_with(table, event, NOW, Settings::default(), &Notes::default())
+    handle_with(table, event, NOW, bucket_rules(), &Notes::default())
 }
 
 /// One batch at noon, propagation alone; what it noted.
 pub fn propagate(table: &impl Table, event: &str) -> Vec<String> {
     let notes = Notes::default();
-    assert_eq!(handle_with(table, event, NOW, propagation_only(), &notes), BatchOutcome::Complete);
+    assert_eq!(
+        handle_with(table, event, NOW, propagation_only(), &notes),
+        BatchOutcome::Complete
+    );
     notes.take()
 }
 
@@ -270,7 +328,9 @@ pub struct Random(u64);
 impl Random {
     pub fn new(seed: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..4).for_each(|_| drop(random.next()));
+        for _ in 0..4 {
+            random.next();
+        }
         random
     }
 

@@ -5,18 +5,22 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
 use super::interposed::Yielding;
 use super::ledger::{ledger, spend};
-use super::scene::{NOW, Notes, Random, Shard, double, existing, handle, set, stored, world, write};
+use super::scene::{NOW, Notes, Random, Shard, bucket_rules, double, existing, handle, set, stored, world, write};
 
 const CAPACITY: i64 = 1_024_000;
 
 fn pair(grant: u32) -> MemoryTable {
-    let day = |n, balance| Shard::new(n, 2).calendar("day", CAPACITY, balance, grant).drip("rpm", 64_000, 1000).wcu();
+    let day = |n, balance| {
+        Shard::new(n, 2)
+            .calendar("day", CAPACITY, balance, grant)
+            .drip("rpm", 64_000, 1000)
+            .wcu()
+    };
     let share = CAPACITY / i64::from(grant);
     world([day(0, share)].into_iter().chain((grant == 2).then(|| day(1, share))))
 }
@@ -25,7 +29,7 @@ fn pair(grant: u32) -> MemoryTable {
 /// may do something in between.
 fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usize) -> usize) {
     let notes = Notes::default();
-    let aggregators = [0, 1].map(|_| Aggregator::new(Yielding(table), Settings::default()));
+    let aggregators = [0, 1].map(|_| Aggregator::new(Yielding(table), bucket_rules()));
     let budget = Budget::unlimited();
     let [one, two] = [0, 1].map(|n: usize| aggregators[n].handle(events[n], EpochMillis(NOW), &budget, &notes));
     let (mut one, mut two) = (pin!(one), pin!(two));
@@ -37,7 +41,11 @@ fn interleaved(table: &MemoryTable, events: [&str; 2], mut turn: impl FnMut(usiz
             [true, _] => 1,
             [_, true] => 0,
         };
-        let polled = if next == 0 { one.as_mut().poll(&mut context) } else { two.as_mut().poll(&mut context) };
+        let polled = if next == 0 {
+            one.as_mut().poll(&mut context)
+        } else {
+            two.as_mut().poll(&mut context)
+        };
         if let Poll::Ready(outcome) = polled {
             assert_eq!(outcome.unwrap(), BatchOutcome::Complete);
             done[next] = true;
@@ -53,7 +61,9 @@ fn orders(left: usize, right: usize) -> Vec<Vec<usize>> {
         return vec![[vec![0; left], vec![1; right]].concat()];
     }
     let first = |n: usize, rest: Vec<Vec<usize>>| rest.into_iter().map(move |rest| [vec![n], rest].concat());
-    first(0, orders(left - 1, right)).chain(first(1, orders(left, right - 1))).collect()
+    first(0, orders(left - 1, right))
+        .chain(first(1, orders(left, right - 1)))
+        .collect()
 }
 
 #[test]
@@ -76,14 +86,20 @@ fn every_order_of_two_deliveries_of_one_doubling_ends_the_same() {
             let table = pair(grant);
             let same = double(&table);
             // Who loses a race may have more or fewer calls to make: what is beyond the list alternates.
-            interleaved(&table, [&same, &same], |step| order.get(step).copied().unwrap_or(step % 2));
+            interleaved(&table, [&same, &same], |step| {
+                order.get(step).copied().unwrap_or(step % 2)
+            });
             let ledger = ledger(&table, "day", CAPACITY);
             assert_eq!(ledger.total(), CAPACITY.into(), "{order:?}: {ledger:?}");
             if existing(&table) == existing(&alone) {
                 assert_eq!(table.items(), alone.items(), "{order:?}");
             }
             handle(&table, &same);
-            assert_eq!(existing(&table), existing(&alone), "{order:?}: what was left over is made by the next delivery");
+            assert_eq!(
+                existing(&table),
+                existing(&alone),
+                "{order:?}: what was left over is made by the next delivery"
+            );
         }
     }
 }
@@ -111,11 +127,16 @@ fn two_aggregators_on_two_rises_while_clients_spend_conserve_the_quota() {
         });
         let ledger = ledger(&table, "day", CAPACITY);
         assert_eq!(ledger.total(), CAPACITY.into(), "seed {seed}: {ledger:?}");
-        contended += usize::from(table.get(&super::scene::key(2)).is_some() && table.get(&super::scene::key(7)).is_some());
+        contended +=
+            usize::from(table.get(&super::scene::key(2)).is_some() && table.get(&super::scene::key(7)).is_some());
         write(&table, 0, vec![set("shard_count", 8)]);
         handle(&table, &second);
         for shard in existing(&table) {
-            assert_eq!(stored(&table, shard, "shard_count"), Some(8), "seed {seed}: shard {shard}");
+            assert_eq!(
+                stored(&table, shard, "shard_count"),
+                Some(8),
+                "seed {seed}: shard {shard}"
+            );
         }
     }
     assert!(contended > 100, "both made shards in {contended} of the runs");

@@ -1,15 +1,14 @@
 //! Window starts told to the siblings (R11): who opened, who lags, who is left alone.
 
-use limiter_aggregator::aggregate::BatchOutcome;
-use limiter_aggregator::table::failing::{Failing, FailingTable, Moment};
+mod under_way;
+
+use limiter_aggregator::table::Consistency;
+use limiter_aggregator::table::failing::FailingTable;
 use limiter_aggregator::table::memory::MemoryTable;
-use limiter_aggregator::table::{Consistency, Fault, FaultClass};
 use limiter_aggregator::write::Action;
 
 use super::interposed::{Call, Interposed};
-use super::scene::{
-    HOUR, NOW, Notes, Shard, add, event, handle_with, key, propagate, propagation_only, set, stored, world, write,
-};
+use super::scene::{HOUR, NOW, Shard, add, event, key, propagate, set, stored, world, write};
 
 const CAPACITY: i64 = 400_000;
 /// The window that has ended.
@@ -19,7 +18,10 @@ const OPENED: i64 = NOW - 1000;
 const LENGTH_S: i64 = 5 * 3600;
 
 fn hour(n: u32) -> Shard {
-    Shard::new(n, 3).session("hour", CAPACITY, 1000, 3, OLD).n("b_hour_tc", 50 + i64::from(n)).n("rf", OLD)
+    Shard::new(n, 3)
+        .session("hour", CAPACITY, 1000, 3, OLD)
+        .n("b_hour_tc", 50 + i64::from(n))
+        .n("rf", OLD)
 }
 
 /// Shards 0 to 2; 0 as `change` leaves it.
@@ -29,7 +31,11 @@ fn three(change: impl Fn(Shard) -> Shard) -> MemoryTable {
 
 /// Shard 1 opens the next window; gives the event.
 fn open(table: &MemoryTable) -> String {
-    let share = [set("b_hour_tk", CAPACITY / 3), add("b_hour_tc", 1000), set("b_hour_gc", 3)];
+    let share = [
+        set("b_hour_tk", CAPACITY / 3),
+        add("b_hour_tc", 1000),
+        set("b_hour_gc", 3),
+    ];
     let window = [set("b_hour_ws", OPENED), set("b_hour_wa", OPENED), set("rf", OPENED)];
     write(table, 1, share.into_iter().chain(window).collect());
     event(table)
@@ -46,7 +52,10 @@ fn a_start_reaches_every_sibling_with_nothing_but_what_it_needs() {
     let table = three(|shard| shard.n("vu", NOW + HOUR));
     let before = table.get(&key(0)).unwrap();
     let event = open(&table);
-    assert_eq!(propagate(&table, &event), ["windows: 2 lag", "window 0 applied", "window 2 applied"]);
+    assert_eq!(
+        propagate(&table, &event),
+        ["windows: 2 lag", "window 0 applied", "window 2 applied"]
+    );
     let expected = Shard(before).n("b_hour_ws", OPENED).n("vu", 0).n("b_hour_wtc", 50).0;
     assert_eq!(table.get(&key(0)), Some(expected), "never tokens");
     assert_eq!(starts(&table), ALL);
@@ -60,27 +69,60 @@ fn a_sibling_without_a_counter_counts_from_nothing() {
     assert_eq!(stored(&table, 0, "b_hour_wtc"), Some(0));
 }
 
-#[test]
-fn which_siblings_a_start_reaches() {
-    type Case = (&'static str, fn(Shard) -> Shard, bool);
-    let cases: [Case; 13] = [
-        ("its window had ended just then", |s| s.n("b_hour_ws", OPENED - LENGTH_S * 1000), true),
-        ("a live window of its own", |s| s.n("b_hour_ws", OPENED - LENGTH_S * 1000 + 1), false),
+/// What a sibling is like, and whether a start reaches it.
+type Sibling = (&'static str, fn(Shard) -> Shard, bool);
+
+fn siblings() -> [Sibling; 13] {
+    [
+        (
+            "its window had ended just then",
+            |s| s.n("b_hour_ws", OPENED - LENGTH_S * 1000),
+            true,
+        ),
+        (
+            "a live window of its own",
+            |s| s.n("b_hour_ws", OPENED - LENGTH_S * 1000 + 1),
+            false,
+        ),
         ("a later one", |s| s.n("b_hour_ws", OPENED + 1), false),
         ("no window yet", |s| s.without("b_hour_ws"), true),
-        ("an unapplied one that has ended", |s| s.n("b_hour_wa", OLD - 9 * HOUR), true),
-        ("no mark, `rf` before the start", |s| s.without("b_hour_wa").n("rf", OPENED - 1), true),
-        ("no mark, `rf` at the start", |s| s.without("b_hour_wa").n("rf", OPENED), false),
+        (
+            "an unapplied one that has ended",
+            |s| s.n("b_hour_wa", OLD - 9 * HOUR),
+            true,
+        ),
+        (
+            "no mark, `rf` before the start",
+            |s| s.without("b_hour_wa").n("rf", OPENED - 1),
+            true,
+        ),
+        (
+            "no mark, `rf` at the start",
+            |s| s.without("b_hour_wa").n("rf", OPENED),
+            false,
+        ),
         ("no mark, no `rf`", |s| s.without("b_hour_wa").without("rf"), false),
         ("a mark, no `rf`", |s| s.without("rf"), true),
         ("a mark, `rf` past the start", |s| s.n("rf", NOW), true),
         ("another length", |s| s.n("b_hour_rsa", LENGTH_S - 1), false),
         ("no length", |s| s.without("b_hour_rsa"), true),
-        ("nothing of the limit but its `rf`", |s| {
-            Shard(s.0.into_iter().filter(|(name, _)| !name.starts_with("b_hour")).collect())
-        }, true),
-    ];
-    for (name, change, reached) in cases {
+        (
+            "nothing of the limit but its `rf`",
+            |s| {
+                Shard(
+                    s.0.into_iter()
+                        .filter(|(name, _)| !name.starts_with("b_hour"))
+                        .collect(),
+                )
+            },
+            true,
+        ),
+    ]
+}
+
+#[test]
+fn which_siblings_a_start_reaches() {
+    for (name, change, reached) in siblings() {
         let table = three(change);
         let before = table.get(&key(0));
         let event = open(&table);
@@ -89,31 +131,79 @@ fn which_siblings_a_start_reaches() {
         let after = table.get(&key(0));
         assert_eq!(starts(&table)[0] == ALL[0], reached, "{name}");
         assert_eq!(after != before, reached, "{name}");
-        assert_eq!(counted.calls().updates, if reached { 2 } else { 1 }, "{name}: nothing is tried that would fail");
+        assert_eq!(
+            counted.calls().updates,
+            if reached { 2 } else { 1 },
+            "{name}: nothing is tried that would fail"
+        );
         if reached {
             assert_eq!(stored(&table, 0, "b_hour_rsa"), Some(LENGTH_S.into()));
         }
     }
 }
 
+/// What happens between read and write, and whether the write takes effect all the same.
+type Race = (&'static str, fn(&MemoryTable), bool);
+
+fn races() -> [Race; 8] {
+    [
+        ("nothing happened", |_| {}, true),
+        (
+            "spent",
+            |table| write(table, 0, vec![add("b_hour_tc", 5), add("b_hour_tk", -5)]),
+            true,
+        ),
+        (
+            "opened by itself",
+            |table| write(table, 0, vec![set("b_hour_ws", OPENED - 5)]),
+            false,
+        ),
+        (
+            "told by the client",
+            |table| write(table, 0, vec![set("b_hour_ws", OPENED)]),
+            false,
+        ),
+        (
+            "given another length",
+            |table| write(table, 0, vec![set("b_hour_rsa", 60)]),
+            false,
+        ),
+        (
+            "relieved of its length",
+            |table| {
+                write(
+                    table,
+                    0,
+                    vec![Action::Remove {
+                        attribute: "b_hour_rsa".to_owned(),
+                    }],
+                );
+            },
+            false,
+        ),
+        (
+            "relieved of its mark, refilled",
+            |table| {
+                write(
+                    table,
+                    0,
+                    vec![
+                        Action::Remove {
+                            attribute: "b_hour_wa".to_owned(),
+                        },
+                        set("rf", OPENED),
+                    ],
+                );
+            },
+            false,
+        ),
+        ("deleted", |table| drop(table.delete_item(&key(0))), false),
+    ]
+}
+
 #[test]
 fn each_condition_of_the_write_is_checked_again_when_it_lands() {
-    type Case = (&'static str, fn(&MemoryTable), bool);
-    let cases: [Case; 8] = [
-        ("nothing happened", |_| {}, true),
-        ("spent", |table| write(table, 0, vec![add("b_hour_tc", 5), add("b_hour_tk", -5)]), true),
-        ("opened by itself", |table| write(table, 0, vec![set("b_hour_ws", OPENED - 5)]), false),
-        ("told by the client", |table| write(table, 0, vec![set("b_hour_ws", OPENED)]), false),
-        ("given another length", |table| write(table, 0, vec![set("b_hour_rsa", 60)]), false),
-        ("relieved of its length", |table| {
-            write(table, 0, vec![Action::Remove { attribute: "b_hour_rsa".to_owned() }]);
-        }, false),
-        ("relieved of its mark, refilled", |table| {
-            write(table, 0, vec![Action::Remove { attribute: "b_hour_wa".to_owned() }, set("rf", OPENED)]);
-        }, false),
-        ("deleted", |table| drop(table.delete_item(&key(0))), false),
-    ];
-    for (name, meanwhile, applied) in cases {
+    for (name, meanwhile, applied) in races() {
         let table = three(|shard| shard);
         let event = open(&table);
         let racing = Interposed::before(&table, 2, meanwhile);
@@ -121,7 +211,11 @@ fn each_condition_of_the_write_is_checked_again_when_it_lands() {
         let word = if applied { "window 0 applied" } else { "window 0 lost" };
         assert_eq!(notes[1], word, "{name}");
         if name == "spent" {
-            assert_eq!(stored(&table, 0, "b_hour_wtc"), Some(55), "the counter as it is when the start lands");
+            assert_eq!(
+                stored(&table, 0, "b_hour_wtc"),
+                Some(55),
+                "the counter as it is when the start lands"
+            );
         }
     }
 }
@@ -133,9 +227,13 @@ fn what_is_no_opening_is_not_told() {
         ("a start that has not been applied", || vec![set("b_hour_ws", OPENED)]),
         ("a start applied later", || vec![set("b_hour_wa", OLD + 1)]),
         ("spending", || vec![add("b_hour_tk", -1), add("b_hour_tc", 1)]),
-        ("a window that has ended by now", || vec![set("b_hour_ws", OLD + HOUR), set("b_hour_wa", OLD + HOUR)]),
+        ("a window that has ended by now", || {
+            vec![set("b_hour_ws", OLD + HOUR), set("b_hour_wa", OLD + HOUR)]
+        }),
         ("a stale start without a length", || {
-            let without = Action::Remove { attribute: "b_hour_rsa".to_owned() };
+            let without = Action::Remove {
+                attribute: "b_hour_rsa".to_owned(),
+            };
             vec![set("b_hour_ws", OPENED), set("b_hour_wa", OPENED), without]
         }),
     ];
@@ -160,9 +258,17 @@ fn a_window_ends_at_its_last_instant() {
 
 #[test]
 fn a_shard_that_appears_opened_its_window_only_if_it_was_used() {
-    for (used, reached) in [(("b_rpm_tc", 0), false), (("b_rpm_tc", 1), true), (("b_wcu_tc", 1), false)] {
+    for (used, reached) in [
+        (("b_rpm_tc", 0), false),
+        (("b_rpm_tc", 1), true),
+        (("b_wcu_tc", 1), false),
+    ] {
         let table = world([hour(0), hour(2)]);
-        let first = hour(1).drip("rpm", 1000, 5).wcu().n("b_hour_ws", OPENED).n("b_hour_wa", OPENED);
+        let first = hour(1)
+            .drip("rpm", 1000, 5)
+            .wcu()
+            .n("b_hour_ws", OPENED)
+            .n("b_hour_wa", OPENED);
         table.put_item(&first.n("b_hour_tc", 0).n(used.0, used.1).0).unwrap();
         propagate(&table, &event(&table));
         assert_eq!(stored(&table, 2, "b_hour_ws") == ALL[0], reached, "{used:?}");
@@ -171,7 +277,10 @@ fn a_shard_that_appears_opened_its_window_only_if_it_was_used() {
 
 #[test]
 fn copies_made_by_a_doubling_open_nothing() {
-    let opened = hour(0).n("b_hour_ws", OPENED).n("b_hour_wa", OPENED).n("shard_count", 1);
+    let opened = hour(0)
+        .n("b_hour_ws", OPENED)
+        .n("b_hour_wa", OPENED)
+        .n("shard_count", 1);
     let table = world([opened]);
     let doubling = super::scene::double(&table);
     propagate(&table, &doubling);
@@ -186,7 +295,16 @@ fn copies_made_by_a_doubling_open_nothing() {
 fn the_newest_start_of_each_limit_is_told_after_one_eventual_read() {
     let both = |n| hour(n).session("week", CAPACITY, 1000, 3, OLD);
     let table = world([both(0), both(1), both(2)]);
-    write(&table, 1, vec![set("b_hour_ws", OPENED - 7), set("b_hour_wa", OPENED - 7), set("b_week_ws", OPENED), set("b_week_wa", OPENED)]);
+    write(
+        &table,
+        1,
+        vec![
+            set("b_hour_ws", OPENED - 7),
+            set("b_hour_wa", OPENED - 7),
+            set("b_week_ws", OPENED),
+            set("b_week_wa", OPENED),
+        ],
+    );
     write(&table, 2, vec![set("b_hour_ws", OPENED), set("b_hour_wa", OPENED)]);
     let event = event(&table);
     let reads = std::cell::RefCell::new(Vec::new());
@@ -197,7 +315,11 @@ fn the_newest_start_of_each_limit_is_told_after_one_eventual_read() {
     });
     propagate(&watched, &event);
     assert_eq!(*reads.borrow(), [(3, Consistency::Eventual)]);
-    assert_eq!(starts(&table), [ALL[0], Some((OPENED - 7).into()), ALL[0]], "shard 1 is in a live window of its own");
+    assert_eq!(
+        starts(&table),
+        [ALL[0], Some((OPENED - 7).into()), ALL[0]],
+        "shard 1 is in a live window of its own"
+    );
     let weeks: Vec<_> = (0..3).map(|shard| stored(&table, shard, "b_week_ws")).collect();
     assert_eq!(weeks, ALL);
 }
@@ -218,69 +340,4 @@ fn a_missing_sibling_stays_missing() {
     let event = open(&table);
     assert_eq!(propagate(&table, &event), ["windows: 1 lag", "window 0 applied"]);
     assert!(table.get(&key(2)).is_none());
-}
-
-#[test]
-fn no_shard_gets_two_shares_in_one_window_when_the_length_changes_under_way() {
-    // The operator halves, doubles, or takes the length away at every point of the propagation, and everyone rolls
-    // what they are told. No shard may roll twice, and no later delivery may tell one that was given another length.
-    for length in [Some(LENGTH_S / 2), Some(LENGTH_S * 2), None] {
-        for before in 1..=4 {
-            let table = three(|shard| shard);
-            let event = open(&table);
-            let fan_out = |table: &MemoryTable| {
-                for shard in 0..3 {
-                    let change = match length {
-                        Some(length) => set("b_hour_rsa", length),
-                        None => Action::Remove { attribute: "b_hour_rsa".to_owned() },
-                    };
-                    write(table, shard, vec![change, set("vu", 0)]);
-                }
-            };
-            propagate(&Interposed::before(&table, before, fan_out), &event);
-            let told = starts(&table);
-            let mut rolls = roll(&table);
-            if before == 4 {
-                fan_out(&table);
-            }
-            for _ in 0..2 {
-                propagate(&table, &event);
-                let more = roll(&table);
-                rolls.iter_mut().zip(more).for_each(|(rolls, more)| *rolls += more);
-            }
-            assert!(rolls.iter().all(|rolls| *rolls <= 1), "{length:?} before call {before}: {rolls:?}");
-            if length.is_some() {
-                assert_eq!(starts(&table), told, "a later delivery tells nobody else");
-            }
-        }
-    }
-}
-
-/// Every shard applies the start it was told, as R4 does; which did.
-fn roll(table: &MemoryTable) -> [u32; 3] {
-    [0, 1, 2].map(|shard| {
-        let (start, applied) = (stored(table, shard, "b_hour_ws").unwrap(), stored(table, shard, "b_hour_wa").unwrap());
-        if start > applied {
-            write(table, shard, vec![set("b_hour_wa", i64::try_from(start).unwrap()), set("b_hour_tk", CAPACITY / 3)]);
-        }
-        u32::from(start > applied)
-    })
-}
-
-#[test]
-fn an_opening_is_asked_for_again_when_its_read_or_a_write_may_succeed_later() {
-    for call in 1..=3 {
-        for (class, again) in [(FaultClass::Retryable, true), (FaultClass::Conflict, true), (FaultClass::Permanent, false)] {
-            let table = three(|shard| shard);
-            let event = open(&table);
-            let broken = FailingTable::new(&table);
-            let fault = Fault { operation: "any", code: "scripted".to_owned(), class };
-            broken.fail(Failing::Only(call), Moment::Before, fault);
-            let outcome = handle_with(&broken, &event, NOW, propagation_only(), &Notes::default());
-            assert_eq!(matches!(outcome, BatchOutcome::RetryFrom(_)), again, "call {call}, {class:?}");
-            assert_eq!(broken.calls().total(), if call == 1 { 1 } else { 3 }, "the other sibling is told");
-            propagate(&table, &event);
-            assert_eq!(starts(&table), ALL);
-        }
-    }
 }

@@ -3,14 +3,13 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryPartition;
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
-use limiter_aggregator::config::Settings;
 use limiter_aggregator::engine::{Engine, client_config, create_table, put_items, scan_items};
 use limiter_aggregator::item::{Item, key_of};
 use limiter_aggregator::table::dynamodb::{DynamoDbTable, retries, timeouts};
 use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 
-use super::scene::{NOW, Notes, Shard, double, existing, key, numeric, world};
+use super::scene::{NOW, Notes, Shard, bucket_rules, double, existing, key, numeric, world};
 use crate::support::proxy::{Proxy, Step};
 
 const TABLE: &str = "buckets";
@@ -40,9 +39,12 @@ impl Wire {
 
     /// One batch at `now`, every rule.
     pub async fn deliver_at(&self, event: &str, now: i64) -> (BatchOutcome, Vec<String>) {
-        let aggregator = Aggregator::new(&self.table, Settings::default());
+        let aggregator = Aggregator::new(&self.table, bucket_rules());
         let notes = Notes::default();
-        let outcome = aggregator.handle(event, EpochMillis(now), &Budget::unlimited(), &notes).await.unwrap();
+        let outcome = aggregator
+            .handle(event, EpochMillis(now), &Budget::unlimited(), &notes)
+            .await
+            .unwrap();
         (outcome, notes.take())
     }
 
@@ -92,9 +94,17 @@ async fn a_read_that_returns_half_its_keys_never_leads_to_a_fresh_share() {
     assert!(matches!(outcome, BatchOutcome::Complete), "{outcome:?}");
     assert!(notes.contains(&"shard 7 created".to_owned()), "{notes:?}");
     for shard in 0..8 {
-        assert_eq!(numeric(&wire.shard(shard).await.unwrap(), "b_day_tk"), Some(128_000), "moved, not made");
+        assert_eq!(
+            numeric(&wire.shard(shard).await.unwrap(), "b_day_tk"),
+            Some(128_000),
+            "moved, not made"
+        );
     }
-    assert_eq!(wire.proxy.bodies("BatchGetItem").len(), 4, "all four, then two, then one; and the repair's");
+    assert_eq!(
+        wire.proxy.bodies("BatchGetItem").len(),
+        4,
+        "all four, then two, then one; and the repair's"
+    );
 }
 
 #[tokio::test]
@@ -105,7 +115,11 @@ async fn a_read_that_never_returns_some_of_its_keys_is_a_failed_read() {
     wire.proxy.script(|call| {
         // Whatever is asked for, shard 3 is not answered.
         let is_read = call.operation == "BatchGetItem";
-        if is_read && String::from_utf8_lossy(call.body).contains("e#r#3") { Step::KeepBack(1) } else { Step::Pass }
+        if is_read && String::from_utf8_lossy(call.body).contains("e#r#3") {
+            Step::KeepBack(1)
+        } else {
+            Step::Pass
+        }
     });
     let (outcome, notes) = wire.deliver(&event).await;
     assert!(matches!(outcome, BatchOutcome::RetryFrom(_)), "{outcome:?}");

@@ -9,10 +9,12 @@
 //! - *stale*: a grant sized at a lower count than shard 0's at that moment may overlap another, by its own size
 //!   (ADR-145, "a create is not pinned to the count it planned at"; ADR-133, "only while every shard agrees");
 //! - *lost*: the slots of a shard that was removed may be granted again, by the size of its grant (ADR-139, "losing
-//!   every shard of a bucket");
+//!   every shard of a bucket"); once shard 0 was lost, the count is, and every grant until the entity is made anew;
 //! - *unrecorded*: a grant without `gc` may be read as smaller than it was, once (ADR-145, "a shard written before the
 //!   record exists");
-//! - *late*: a request whose clock lies before the period's end may spend a pending copy (02-rules, known and accepted).
+//! - *late*: a request whose clock lies before the period's end may spend a pending copy, or make a shard of a period
+//!   that its siblings have left behind, by that share (02-rules, known and accepted: clocks apart);
+//! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +43,8 @@ struct Holding {
     topped_up: i128,
     /// Another grant may overlap this one, for one of the reasons above.
     excused: bool,
+    /// Made by a late request from tokens of a later period: the reset that this waits for replaces them.
+    late: bool,
     alive: bool,
 }
 
@@ -54,8 +58,10 @@ impl Holding {
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
     least_consumed: i128,
-    refunded: i128,
     least_capacity: i128,
+    most_capacity: i128,
+    /// Moved to new siblings.
+    moved_out: i128,
 }
 
 /// The book of one quota.
@@ -66,11 +72,13 @@ pub struct Ledger {
     holdings: Vec<Holding>,
     since: BTreeMap<u32, Since>,
     most_capacity: i128,
+    /// Shard 0 was lost, and with it the count.
+    lost_count: bool,
 }
 
 impl Ledger {
     pub fn new(kind: Kind, scenario: Scenario) -> Self {
-        Self { kind, scenario, holdings: vec![], since: BTreeMap::new(), most_capacity: 0 }
+        Self { kind, scenario, holdings: vec![], since: BTreeMap::new(), most_capacity: 0, lost_count: false }
     }
 
     /// Enters one call.
@@ -101,6 +109,9 @@ impl Ledger {
     /// A shard changed. Answers what was taken out of it without a grant, for a sibling.
     fn modified(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Result<i128, super::Violation> {
         let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(0) };
+        if self.is_swallowed(old, new, before, after, event) {
+            return Ok(0);
+        }
         if self.is_regranted(old, new, before, after) {
             self.regranted(shard, old, new, event)?;
             return Ok(0);
@@ -128,6 +139,22 @@ impl Ledger {
         Ok(put_in)
     }
 
+    /// A writer whose clock lies before an edge moves `rf` to a window's start after it: the reset is lost, the balance
+    /// stays what it was until the next one. Less is granted, never more (a fault of R6's `rf`, see the notes).
+    fn is_swallowed(&mut self, old: &Snapshot, new: &Snapshot, before: &Numbers, after: &Numbers, event: &Event<'_>) -> bool {
+        let start = new.limit(Kind::Session).and_then(|session| session.ws);
+        let swallowed = self.kind == Kind::Calendar
+            && edge_of(new.rf) > edge_of(old.rf)
+            && start == Some(new.rf)
+            && event.now < edge_of(new.rf)
+            && after.put_in() == before.put_in();
+        let shard = event.changes.iter().find(|change| change.old.as_ref() == Some(old)).map(|change| change.shard);
+        for holding in self.holdings.iter_mut().filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive) {
+            (holding.excused, holding.end) = (true, edge_of(new.rf) + PERIOD_MS);
+        }
+        swallowed
+    }
+
     fn is_regranted(&self, old: &Snapshot, new: &Snapshot, before: &Numbers, after: &Numbers) -> bool {
         match self.kind {
             Kind::Calendar => edge_of(new.rf) > edge_of(old.rf) || after.rn != before.rn,
@@ -146,7 +173,8 @@ impl Ledger {
         if self.kind == Kind::Session && event.writer == Writer::Operator {
             // The window ends here; the next request opens another.
             if let Some(place) = previous {
-                self.holdings[place].end = self.holdings[place].end.min(event.now);
+                let holding = &mut self.holdings[place];
+                (holding.end, holding.alive, holding.excused) = (holding.end.min(event.now), false, true);
             }
             return Ok(());
         }
@@ -157,9 +185,13 @@ impl Ledger {
         let spent = if is_roll { (before.tc - before.wtc.unwrap_or(before.tc)).max(0) } else { 0 };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         let granted = after.tk + after.tc - before.tc;
-        let late = before.tc - since.least_consumed.min(before.tc);
-        require(granted <= share - spent + since.refunded, "a grant is no more than the share", seen)?;
-        require(granted >= share - spent - late, "a grant is no less than the share", seen)?;
+        let least = if event.writer == Writer::Aggregator { share } else { share.min(since.least_capacity / size) };
+        let late = before.tc - since.least_consumed.min(before.tc) + since.moved_out;
+        // Clients do not pin `cp`, and `vu` = 0 does not show them a second change: only the aggregator is exact here.
+        let most = if event.writer == Writer::Aggregator { share } else { share.max(since.most_capacity / size) };
+        let is_operator = event.writer == Writer::Operator;
+        require(is_operator || granted <= most - spent, "a grant is no more than the share", seen)?;
+        require(granted >= least - spent - late, "a grant is no less than the share", seen)?;
         let (start, end) = self.period(new, after);
         if after.rn != before.rn {
             // An operator grants everything anew: what was granted before no longer counts.
@@ -168,6 +200,7 @@ impl Ledger {
                 self.holdings[place].end = self.holdings[place].end.min(event.now);
             }
         }
+        let late = previous.is_some_and(|place| self.holdings[place].late);
         if let Some(place) = previous {
             let last = self.holdings[place];
             let again = last.start >= start && last.origin != Origin::Pending && after.rn == before.rn;
@@ -177,9 +210,9 @@ impl Ledger {
                 self.holdings.remove(place);
             }
         }
-        let excused = size < event.truth || before.gc.is_none() && old.count < event.truth;
+        let excused = self.lost_count || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
         let admitted = spent + (after.tc - before.tc);
-        self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, alive: true }, event)
+        self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, late: false, alive: true }, event)
     }
 
     fn period(&self, snapshot: &Snapshot, numbers: &Numbers) -> (i64, i64) {
@@ -203,8 +236,11 @@ impl Ledger {
         let (start, end) = self.period(new, &numbers);
         let mut holding = Holding {
             shard, start, end, size, granted: 0, capacity: numbers.cp, origin: Origin::Moved, admitted: numbers.tc,
-            topped_up: 0, excused: numbers.gc.is_none() || size < event.truth, alive: true,
+            topped_up: 0, excused: self.lost_count || numbers.gc.is_none() || size < event.truth, late: false, alive: true,
         };
+        // Its siblings are in a later period already: its own is over, and only late requests can spend it.
+        holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
+        holding.excused |= holding.late;
         if debited != 0 || held == 0 {
             require(held == -debited, "a move puts in what it takes out", seen)?;
             return self.hold(holding, event);
@@ -234,7 +270,7 @@ impl Ledger {
                     && i128::from(old.shard) % least == i128::from(new.shard) % least
             });
             require(clash.is_none(), "fresh grants cover disjoint slots", || {
-                format!("{:?} by {:?} at {}: {clash:?} and {new:?}", self.kind, event.writer, event.now)
+                format!("{:?} by {:?} at {}: {clash:?} and {new:?}, {:?}", self.kind, event.writer, event.now, event.changes)
             })?;
         }
         let (shard, start) = (new.shard, new.start);
@@ -275,6 +311,7 @@ impl Ledger {
 
     fn removed(&mut self, shard: u32) {
         self.since.remove(&shard);
+        self.lost_count |= shard == 0;
         for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard && holding.alive) {
             holding.alive = false;
             holding.excused = true;
@@ -284,13 +321,16 @@ impl Ledger {
     fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
         let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
         let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
-        let consumed = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.tc - before.tc);
+        let put_in = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.put_in() - before.put_in());
         let since = self.since.entry(shard).or_default();
         if moved {
-            *since = Since { least_consumed: after.tc, refunded: 0, least_capacity: after.cp };
+            *since = Since { least_consumed: after.tc, least_capacity: after.cp, most_capacity: after.cp, moved_out: 0 };
         }
         since.least_consumed = since.least_consumed.min(after.tc);
         since.least_capacity = since.least_capacity.min(after.cp);
-        let _ = consumed;
+        since.most_capacity = since.most_capacity.max(after.cp);
+        if !moved {
+            since.moved_out -= put_in.min(0);
+        }
     }
 }

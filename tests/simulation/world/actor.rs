@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -46,6 +47,8 @@ pub struct Actor {
     pub unrepaired: Vec<u32>,
     /// Whether any call of it failed.
     pub fault: bool,
+    /// A hash of everything it was answered.
+    pub history: u64,
     task: Task,
 }
 
@@ -59,7 +62,7 @@ impl Actor {
     }
 
     fn new(table: StepTable, now: i64, writer: Writer, records: Vec<usize>, task: Task) -> Self {
-        Self { table, now, writer, records, shown: BTreeMap::new(), unrepaired: vec![], fault: false, task }
+        Self { table, now, writer, records, shown: BTreeMap::new(), unrepaired: vec![], fault: false, history: 0, task }
     }
 
     /// Goes on until the next call, or the end.
@@ -75,6 +78,13 @@ impl Actor {
                 Poll::Pending => None,
             },
         }
+    }
+
+    /// Adds an answer to its history, where a search compares histories.
+    pub fn remember(&mut self, answer: &Answer) {
+        let mut hasher = DefaultHasher::new();
+        (self.history, format!("{answer:?}")).hash(&mut hasher);
+        self.history = hasher.finish();
     }
 
     /// Takes note of what a batch was shown and made.
@@ -97,24 +107,8 @@ impl Actor {
                 if fate == Fate::Answered =>
             {
                 self.unrepaired.extend(created(transaction));
-                self.debited(transaction);
             }
             _ => {}
-        }
-    }
-
-    /// What a batch debits it knows to be gone.
-    fn debited(&mut self, transaction: &Transaction) {
-        for action in &transaction.actions {
-            let TransactionAction::Update(update) = action else { continue };
-            let Some(bucket) = BucketKey::parse(&update.key.pk) else { continue };
-            let Some(Some(item)) = self.shown.get_mut(&bucket.shard.0) else { continue };
-            for change in &update.actions {
-                if let limiter_aggregator::write::Action::Add { attribute, delta } = change {
-                    let before = crate::client::integer(item, attribute).unwrap_or(0);
-                    item.insert(attribute.clone(), limiter_aggregator::item::number(before + delta));
-                }
-            }
         }
     }
 }

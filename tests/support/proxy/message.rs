@@ -7,14 +7,14 @@ use tokio::net::TcpStream;
 
 /// A request or a response.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// First line and headers, the empty line included.
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Message {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.split("\r\n").skip(1);
         let mut headers = lines.filter_map(|line| line.split_once(':'));
         headers
@@ -23,7 +23,7 @@ impl Message {
     }
 
     /// The same head with another body: other length, and no checksum of the body that is gone.
-    pub(super) fn with_body(&self, body: Vec<u8>) -> Self {
+    pub(crate) fn with_body(&self, body: Vec<u8>) -> Self {
         let stale = |line: &str| {
             let name = line.split(':').next().unwrap_or_default();
             name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("x-amz-crc32")
@@ -37,13 +37,13 @@ impl Message {
 }
 
 /// A connection, and what was read from it beyond the last message.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
 impl Wire {
-    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+    pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
@@ -52,7 +52,7 @@ impl Wire {
     }
 
     /// Waits for the first byte of a message; false once the other side has closed.
-    pub(super) async fn begun(&mut self) -> io::Result<bool> {
+    pub(crate) async fn begun(&mut self) -> io::Result<bool> {
         Ok(!self.unread.is_empty() || self.fill().await? > 0)
     }
 
@@ -69,7 +69,7 @@ impl Wire {
         }
     }
 
-    pub(super) async fn read(&mut self) -> io::Result<Message> {
+    pub(crate) async fn read(&mut self) -> io::Result<Message> {
         let head_length = loop {
             if let Some(place) = self.unread.windows(4).position(|window| window == b"\r\n\r\n") {
                 break place + 4;
@@ -79,8 +79,11 @@ impl Wire {
         let head = self.unread.drain(..head_length).collect();
         let head = String::from_utf8(head).map_err(io::Error::other)?;
         let mut message = Message { head, body: Vec::new() };
-        let length = message.header("content-length").and_then(|length| length.parse().ok());
-        let length: usize = length.ok_or_else(|| io::Error::other("a message without content-length"))?;
+        let stated = message.header("content-length").and_then(|length| length.parse().ok());
+        let bodiless = message.head.starts_with("GET ").then_some(0);
+        let length: usize = stated
+            .or(bodiless)
+            .ok_or_else(|| io::Error::other("a message without content-length"))?;
         while self.unread.len() < length {
             self.fill_more().await?;
         }
@@ -88,7 +91,7 @@ impl Wire {
         Ok(message)
     }
 
-    pub(super) async fn write(&mut self, message: &Message) -> io::Result<()> {
+    pub(crate) async fn write(&mut self, message: &Message) -> io::Result<()> {
         // In one piece: a head that arrives alone would be one more thing that differs from the engine.
         self.stream
             .write_all(&[message.head.as_bytes(), &message.body].concat())
@@ -96,12 +99,12 @@ impl Wire {
     }
 
     /// Waits until the other side has gone, in whatever way.
-    pub(super) async fn gone(&mut self) {
+    pub(crate) async fn gone(&mut self) {
         while matches!(self.fill().await, Ok(1..)) {}
     }
 
     /// Ends the connection with a reset instead of a close.
-    pub(super) fn reset(self) -> io::Result<()> {
+    pub(crate) fn reset(self) -> io::Result<()> {
         self.stream.set_zero_linger()
     }
 }

@@ -51,6 +51,7 @@ pub struct Trouble {
     given_up: usize,
     arrived_late: usize,
     replaced: usize,
+    two_consumers: usize,
     left_out: [usize; 2],
 }
 
@@ -64,6 +65,7 @@ impl Trouble {
         self.given_up += other.given_up;
         self.arrived_late += other.arrived_late;
         self.replaced += other.replaced;
+        self.two_consumers += other.two_consumers;
         self.left_out[0] += other.left_out[0];
         self.left_out[1] += other.left_out[1];
     }
@@ -75,6 +77,7 @@ impl Trouble {
             self.given_up,
             self.arrived_late,
             self.replaced,
+            self.two_consumers,
         ];
         let all = each.iter().chain(&self.fates).chain(&self.left_out);
         assert!(all.clone().all(|count| *count > 10), "{self:?}");
@@ -100,92 +103,111 @@ pub fn troubles(story: &Story, rng: Rng) -> Trouble {
 type Invocation<'p> = Pin<Box<dyn Future<Output = BatchOutcome> + 'p>>;
 type Decide<'p> = Box<dyn FnMut(u32, &Update) -> Fate + 'p>;
 
+/// One consumer's place on one stream shard.
+struct Reader<'p> {
+    shard: &'p StreamShard,
+    position: usize,
+}
+
 struct Postman<'p> {
     story: &'p Story,
     table: &'p MemoryTable,
     /// `None` for a clean delivery.
     rng: Option<Rng>,
+    /// Nothing goes wrong any more.
+    is_calm: bool,
     /// Writes that have not arrived yet.
     late: Vec<Update>,
     trouble: Trouble,
 }
 
+impl Reader<'_> {
+    /// Moves on as the answer to a batch wants; `None` is no answer.
+    fn move_over(&mut self, batch: Range<usize>, outcome: Option<BatchOutcome>) -> Result<(), String> {
+        self.position = match outcome {
+            None => batch.start,
+            Some(BatchOutcome::Complete) => batch.end,
+            Some(BatchOutcome::RetryAll) => return Err("every record has a number".to_owned()),
+            Some(BatchOutcome::RetryFrom(sequence)) => {
+                let place = self
+                    .shard
+                    .iter()
+                    .position(|change| change.sequence == sequence.as_str());
+                place.ok_or("a record that was not delivered is asked for")?
+            }
+        };
+        Ok(())
+    }
+}
+
 impl<'p> Postman<'p> {
     fn new(story: &'p Story, table: &'p MemoryTable, rng: Option<Rng>) -> Self {
+        let (late, trouble) = (Vec::new(), Trouble::default());
         Self {
             story,
             table,
             rng,
-            late: Vec::new(),
-            trouble: Trouble::default(),
+            is_calm: false,
+            late,
+            trouble,
         }
+    }
+
+    /// Numbers, as long as things go wrong.
+    fn rng(&mut self) -> Option<&mut Rng> {
+        self.rng.as_mut().filter(|_| !self.is_calm)
     }
 
     fn deliver_all(mut self) -> Result<Trouble, String> {
         let fates = RefCell::new((self.rng.clone(), [0; 7]));
         let hostile = Hostile::new(self.table, decide(&fates));
-        let usage = UsageSettings {
-            windows: self.story.windows.clone(),
-            ..UsageSettings::default()
-        };
         let settings = Settings {
-            usage,
+            usage: UsageSettings {
+                windows: self.story.windows.clone(),
+                ..UsageSettings::default()
+            },
             enable_refill: false,
             enable_propagation: false,
             ..Settings::default()
         };
-        let aggregator = Aggregator::new(&hostile, settings);
-        let seen = Seen::default();
-        let mut given_up: Vec<Invocation<'_>> = Vec::new();
-        let mut done: Vec<&StreamShard> = Vec::new();
+        let (aggregator, seen) = (Aggregator::new(&hostile, settings), Seen::default());
+        let invocation = |records: Vec<&Change>| -> Invocation<'_> {
+            let (event, aggregator, seen) = (event(records), &aggregator, &seen);
+            Box::pin(async move {
+                aggregator
+                    .handle(&event, NOW, &Budget::unlimited(), seen)
+                    .await
+                    .unwrap()
+            })
+        };
+        let (mut given_up, mut done) = (Vec::new(), Vec::new());
         for stream in &self.story.streams {
             self.trouble.replaced += usize::from(!done.is_empty());
-            let mut positions = vec![0; stream.len()];
+            let mut readers = self.readers(stream);
             for step in 0.. {
-                let left: Vec<usize> = (0..stream.len())
-                    .filter(|at| positions[*at] < stream[*at].len())
-                    .collect();
-                if left.is_empty() {
+                readers.retain(|reader| reader.position < reader.shard.len());
+                if readers.is_empty() {
                     break;
                 }
                 if step > TOO_MANY_STEPS {
                     return Err("no end".to_owned());
                 }
-                if step > HOSTILE_STEPS {
-                    fates.borrow_mut().0 = None;
-                    self.rng = None;
-                }
+                self.is_calm = step > HOSTILE_STEPS;
+                fates.borrow_mut().0 = self.rng().cloned();
                 self.late.extend(hostile.take_late());
                 self.stir(&mut given_up);
-                let invocation = |records: Vec<&Change>| -> Invocation<'_> {
-                    let event = event(records);
-                    let (aggregator, seen) = (&aggregator, &seen);
-                    Box::pin(async move {
-                        let outcome = aggregator.handle(&event, NOW, &Budget::unlimited(), seen).await;
-                        outcome.unwrap()
-                    })
-                };
                 if let Some(old) = self.old_batch(&done) {
                     // Nobody waits for the answer: that stream is gone.
                     self.invoke(invocation(old), &mut given_up);
                 }
-                let at = self.rng.as_mut().map_or(left[0], |rng| *rng.pick(&left));
-                let (records, moved_over) = self.batch(&stream[at], positions[at]);
-                positions[at] = match self.invoke(invocation(records), &mut given_up) {
-                    None => moved_over.start,
-                    Some(BatchOutcome::Complete) => moved_over.end,
-                    Some(BatchOutcome::RetryAll) => return Err("every record has a number".to_owned()),
-                    Some(BatchOutcome::RetryFrom(sequence)) => {
-                        let place = stream[at]
-                            .iter()
-                            .position(|change| change.sequence == sequence.as_str());
-                        place.ok_or("a record that was not delivered is asked for")?
-                    }
-                };
+                let at = self.rng().map_or(0, |rng| rng.below(readers.len()));
+                let (records, moved_over) = self.batch(&readers[at]);
+                let outcome = self.invoke(invocation(records), &mut given_up);
+                readers[at].move_over(moved_over, outcome)?;
             }
             done.extend(stream);
         }
-        self.rng = None;
+        self.is_calm = true;
         while !given_up.is_empty() || !self.late.is_empty() {
             self.stir(&mut given_up);
             self.late.extend(hostile.take_late());
@@ -198,9 +220,18 @@ impl<'p> Postman<'p> {
         Ok(self.trouble)
     }
 
+    /// Who reads a stream: one consumer, or two that both began at its beginning.
+    fn readers(&mut self, stream: &'p [StreamShard]) -> Vec<Reader<'p>> {
+        let second = self.rng().is_some_and(|rng| rng.chance(25));
+        self.trouble.two_consumers += usize::from(second);
+        let consumers = std::iter::repeat_n(stream, 1 + usize::from(second));
+        consumers.flatten().map(|shard| Reader { shard, position: 0 }).collect()
+    }
+
     /// The next batch of a stream shard, and the records that it moves over.
-    fn batch<'r>(&mut self, shard: &'r StreamShard, position: usize) -> (Vec<&'r Change>, Range<usize>) {
-        let Some(rng) = &mut self.rng else {
+    fn batch(&mut self, reader: &Reader<'p>) -> (Vec<&'p Change>, Range<usize>) {
+        let Reader { shard, position } = *reader;
+        let Some(rng) = self.rng.as_mut().filter(|_| !self.is_calm) else {
             return (shard[position..].iter().collect(), position..shard.len());
         };
         let mut start = position;
@@ -234,7 +265,7 @@ impl<'p> Postman<'p> {
             if let Poll::Ready(outcome) = ask(&mut invocation) {
                 return Some(outcome);
             }
-            if self.rng.as_mut().is_some_and(|rng| rng.chance(30)) {
+            if self.rng().is_some_and(|rng| rng.chance(30)) {
                 self.trouble.given_up += 1;
                 given_up.push(invocation);
                 return None;
@@ -245,15 +276,17 @@ impl<'p> Postman<'p> {
 
     /// Records of a stream that was replaced, delivered once more.
     fn old_batch<'r>(&mut self, done: &[&'r StreamShard]) -> Option<Vec<&'r Change>> {
-        let rng = self.rng.as_mut().filter(|_| !done.is_empty())?;
+        let rng = self.rng().filter(|_| !done.is_empty())?;
         let old = *rng.pick(done);
         (rng.chance(15) && !old.is_empty()).then(|| old[rng.below(old.len())..].iter().collect())
     }
 
     /// Lets some of what was given up go on, and some late writes arrive.
     fn stir(&mut self, given_up: &mut Vec<Invocation<'_>>) {
-        let Self { rng, table, .. } = self;
-        let mut happens = |percent| rng.as_mut().is_none_or(|rng| rng.chance(percent));
+        let Self {
+            rng, table, is_calm, ..
+        } = self;
+        let mut happens = |percent| *is_calm || rng.as_mut().is_none_or(|rng| rng.chance(percent));
         let (arrived, waiting): (Vec<_>, Vec<_>) = self.late.drain(..).partition(|_| happens(30));
         for update in &arrived {
             self.trouble.arrived_late += 1;
