@@ -54,7 +54,11 @@ impl Configuration {
         for step in &self.prelude {
             assert_eq!(world.step(*step), Ok(()), "the prelude is sound");
             while let Some(actor) = world.busy().first().copied() {
-                assert_eq!(world.step(Step::Call(actor, 0, Fate::Answered)), Ok(()), "the prelude is sound");
+                assert_eq!(
+                    world.step(Step::Call(actor, 0, Fate::Answered)),
+                    Ok(()),
+                    "the prelude is sound"
+                );
             }
         }
         world
@@ -69,7 +73,12 @@ impl Configuration {
         if is_last && verdict.is_ok() {
             verdict = world.quiet();
         }
-        State { steps, begun, fingerprint: hasher.finish(), violation: verdict.err() }
+        State {
+            steps,
+            begun,
+            fingerprint: hasher.finish(),
+            violation: verdict.err(),
+        }
     }
 }
 
@@ -105,7 +114,9 @@ impl Model for Configuration {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("every rule of the auditor", |_, state: &State| state.violation.is_none())]
+        vec![Property::always("every rule of the auditor", |_, state: &State| {
+            state.violation.is_none()
+        })]
     }
 }
 
@@ -126,7 +137,12 @@ pub fn search(mut report: impl FnMut(Found)) {
             let state = path.last_state().clone();
             Some((state.violation?, state.steps))
         });
-        report(Found { name, states: checker.unique_state_count(), depth: checker.max_depth(), failure });
+        report(Found {
+            name,
+            states: checker.unique_state_count(),
+            depth: checker.max_depth(),
+            failure,
+        });
     }
 }
 
@@ -156,11 +172,30 @@ fn configurations() -> Vec<Configuration> {
         prelude: prelude.to_vec(),
         pool: pool.to_vec(),
     };
-    let doubled = [grow.clone(), vec![acquire(0, 500), Step::Deliver(0, all), acquire(0, 700)]].concat();
+    let doubled = [
+        grow.clone(),
+        vec![acquire(0, 500), Step::Deliver(0, all), acquire(0, 700)],
+    ]
+    .concat();
     let pool = [acquire(0, 400_000), acquire(1, 300_000), Step::Deliver(0, all)];
-    let edge = [acquire(0, 400_000), acquire(1, 300_000), Step::Deliver(0, all), Step::Edge(100)];
-    let again = [acquire(1, 300_000), Step::Deliver(0, all), Step::Deliver(0, Delivery::Rewound(100, 100)), Step::Pass(60_000)];
-    let window = [acquire(0, 9_000), acquire(1, 8_000), Step::Deliver(0, all), Step::WindowEnd(100)];
+    let edge = [
+        acquire(0, 400_000),
+        acquire(1, 300_000),
+        Step::Deliver(0, all),
+        Step::Edge(100),
+    ];
+    let again = [
+        acquire(1, 300_000),
+        Step::Deliver(0, all),
+        Step::Deliver(0, Delivery::Rewound(100, 100)),
+        Step::Pass(60_000),
+    ];
+    let window = [
+        acquire(0, 9_000),
+        acquire(1, 8_000),
+        Step::Deliver(0, all),
+        Step::WindowEnd(100),
+    ];
     vec![
         of("calendar, 1 to 2 shards", calendar, &grow[..2], &pool),
         of("calendar, 1 to 2 shards over an edge", calendar, &grow[..2], &edge),

@@ -59,7 +59,9 @@ impl Lambda {
     pub fn start(endpoint_url: &str, api: &RuntimeApi, variables: &[(&str, &str)]) -> Self {
         let mut environment = base_environment(endpoint_url, &api.address());
         environment.push(("TABLE_NAME".to_owned(), super::scene::TABLE.to_owned()));
-        let own = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let own = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         environment.extend(own);
         Self::spawn(&environment)
     }
@@ -77,7 +79,10 @@ impl Lambda {
 
     /// Asks the process to end, as Lambda does.
     pub fn terminate(&self) {
-        let kill = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
+        let kill = Command::new("sh")
+            .arg("-c")
+            .arg(format!("kill -TERM {}", self.child.id()))
+            .status();
         assert!(kill.unwrap().success());
     }
 
@@ -88,7 +93,11 @@ impl Lambda {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(began.elapsed() < PATIENCE, "the process does not end: {}", self.output());
+            assert!(
+                began.elapsed() < PATIENCE,
+                "the process does not end: {}",
+                self.output()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         for reader in std::mem::take(&mut self.readers) {

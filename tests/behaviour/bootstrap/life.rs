@@ -24,16 +24,26 @@ async fn an_event_is_worked_on_answered_summed_up_and_measured() {
         assert!(chrono::DateTime::parse_from_rfc3339(timestamp).is_ok(), "{line}");
         assert!(line["level"].is_string(), "{line}");
     }
-    let [summary] = &of_message(&lines, "batch")[..] else { panic!("one summary: {lines:?}") };
+    let [summary] = &of_message(&lines, "batch")[..] else {
+        panic!("one summary: {lines:?}")
+    };
     assert_eq!((&summary["records"], &summary["groups"]), (&61.into(), &1.into()));
-    assert_eq!((&summary["outcome"], &summary["refills"]), (&"complete".into(), &1.into()));
+    assert_eq!(
+        (&summary["outcome"], &summary["refills"]),
+        (&"complete".into(), &1.into())
+    );
     assert_eq!(summary["snapshots"], 2);
     assert_eq!(summary["span"]["requestId"], "request-1");
     let metrics: Vec<_> = lines.iter().filter(|line| line["_aws"].is_object()).collect();
-    let [metrics] = metrics[..] else { panic!("one line of metrics") };
+    let [metrics] = metrics[..] else {
+        panic!("one line of metrics")
+    };
     assert_eq!((&metrics["Records"], &metrics["Snapshots"]), (&61.into(), &2.into()));
     assert_eq!(metrics["Calls"], summary["calls"]);
-    assert_eq!((&metrics["FunctionName"], &metrics["requestId"]), (&"f".into(), &"request-1".into()));
+    assert_eq!(
+        (&metrics["FunctionName"], &metrics["requestId"]),
+        (&"f".into(), &"request-1".into())
+    );
 }
 
 fn of_message<'l>(lines: &'l [Value], message: &str) -> Vec<&'l Value> {
@@ -70,7 +80,10 @@ async fn a_warm_up_that_fails_does_no_harm() {
     let api = crate::support::runtime_api::RuntimeApi::start().await;
     let lambda = crate::support::lambda::Lambda::start(&scene.proxy.endpoint_url(), &api, &[]);
     assert!(api.invoke(&capture.event, AMPLE).await.failures().is_empty());
-    assert_eq!(of_message(&lambda.lines(), "the first read failed")[0]["code"], "AccessDeniedException");
+    assert_eq!(
+        of_message(&lambda.lines(), "the first read failed")[0]["code"],
+        "AccessDeniedException"
+    );
 }
 
 #[tokio::test]
@@ -88,8 +101,14 @@ async fn what_is_no_event_fails_the_invocation_and_not_the_process() {
 async fn a_service_that_fails_is_answered_with_the_sequence_number() {
     let capture = Capture::read("hot-drip");
     let stage = Stage::on(&capture, &[]).await;
-    stage.scene.proxy.always("UpdateItem", Step::Answer(Answer::access_denied()));
-    let first = capture.records()[0]["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    stage
+        .scene
+        .proxy
+        .always("UpdateItem", Step::Answer(Answer::access_denied()));
+    let first = capture.records()[0]["dynamodb"]["SequenceNumber"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(stage.api.invoke(&capture.event, AMPLE).await.failures(), [first]);
     stage.scene.proxy.pass_all();
     assert!(stage.api.invoke(&capture.event, AMPLE).await.failures().is_empty());
@@ -99,9 +118,15 @@ async fn a_service_that_fails_is_answered_with_the_sequence_number() {
 async fn constant_throttling_is_answered_before_a_deadline_of_three_seconds() {
     let capture = Capture::read("quota-doubling-2-4");
     let stage = Stage::on(&capture, &[]).await;
-    stage.scene.proxy.script(|_| Step::Answer(Answer::throughput_exceeded()));
+    stage
+        .scene
+        .proxy
+        .script(|_| Step::Answer(Answer::throughput_exceeded()));
     let limit = Duration::from_secs(3);
-    let first = capture.records()[0]["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    let first = capture.records()[0]["dynamodb"]["SequenceNumber"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for _ in 0..3 {
         let answer = stage.api.invoke(&capture.event, limit).await;
         assert_eq!(answer.failures(), [first.clone()]);
@@ -115,7 +140,10 @@ async fn silence_is_answered_before_a_deadline_of_three_seconds() {
     let stage = Stage::on(&capture, &[]).await;
     stage.scene.proxy.script(|_| Step::Stall);
     let limit = Duration::from_secs(3);
-    let first = capture.records()[0]["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    let first = capture.records()[0]["dynamodb"]["SequenceNumber"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let answer = stage.api.invoke(&capture.event, limit).await;
     assert_eq!(answer.failures(), [first]);
     assert!(answer.took < limit, "{:?}", answer.took);
@@ -151,5 +179,8 @@ async fn a_dry_run_writes_nothing_and_says_what_it_would_have_written() {
         .collect();
     assert!(rules.contains("refill") && rules.contains("creation"), "{rules:?}");
     let summary = of_message(&lines, "batch")[0];
-    assert_eq!((&summary["dry_run"], &summary["shards_created"]), (&true.into(), &2.into()));
+    assert_eq!(
+        (&summary["dry_run"], &summary["shards_created"]),
+        (&true.into(), &2.into())
+    );
 }

@@ -30,7 +30,12 @@ fn faults() -> Vec<Step> {
         Answer::expired_token(),
         Answer::success(format!("no JSON, and {CANARY}")),
     ];
-    let steps = [Step::ResetBefore, Step::ResetAfter, Step::CloseBefore, Step::keep_back_all()];
+    let steps = [
+        Step::ResetBefore,
+        Step::ResetAfter,
+        Step::CloseBefore,
+        Step::keep_back_all(),
+    ];
     answers.into_iter().map(Step::Answer).chain(steps).collect()
 }
 
@@ -64,7 +69,10 @@ async fn every_event_and_every_failure_at_the_finest_log_level() {
 #[tokio::test]
 async fn a_deadline_and_a_dry_run() {
     let capture = Capture::read("quota-doubling-2-4").with_entity(CANARY);
-    for variables in [&[("RUST_LOG", "trace")][..], &[("RUST_LOG", "trace"), ("DRY_RUN", "true")][..]] {
+    for variables in [
+        &[("RUST_LOG", "trace")][..],
+        &[("RUST_LOG", "trace"), ("DRY_RUN", "true")][..],
+    ] {
         let stage = Stage::on(&capture, variables).await;
         stage.scene.proxy.script(|_| Step::Stall);
         stage.api.invoke(&capture.event, Duration::from_millis(600)).await;
@@ -91,14 +99,25 @@ async fn records_and_events_that_nobody_can_read() {
         "/dynamodb/NewImage/shard_count",
         "/dynamodb/NewImage/rf",
     ] {
-        for odd in [CANARY.into(), serde_json::json!({ CANARY: CANARY }), serde_json::json!([CANARY]), 7.into()] {
+        for odd in [
+            CANARY.into(),
+            serde_json::json!({ CANARY: CANARY }),
+            serde_json::json!([CANARY]),
+            7.into(),
+        ] {
             let mut broken = record.clone();
-            let Some(place) = broken.pointer_mut(pointer) else { continue };
+            let Some(place) = broken.pointer_mut(pointer) else {
+                continue;
+            };
             *place = odd;
             stage.api.invoke(&event_of(&[broken]), AMPLE).await;
         }
     }
-    for text in [format!("\"{CANARY}\""), format!("{{\"Records\":\"{CANARY}\"}}"), format!("{{\"Records\":{CANARY}}}")] {
+    for text in [
+        format!("\"{CANARY}\""),
+        format!("{{\"Records\":\"{CANARY}\"}}"),
+        format!("{{\"Records\":{CANARY}}}"),
+    ] {
         stage.api.invoke(&text, AMPLE).await;
     }
     assert_silent(stage).await;
