@@ -4,6 +4,10 @@
 //! how a write is carried out in [`crate::table`]. What must stay true: only usage, the reads and raises of a
 //! propagation, windows and the archive are ever reported; nothing is reported as done that was not.
 
+// One bucket's panic is contained, which takes unwinding.
+#[cfg(not(panic = "unwind"))]
+compile_error!("this program needs `panic = \"unwind\"`; a build tool has set another strategy");
+
 mod budget;
 mod group;
 mod ledger;

@@ -6,6 +6,7 @@ mod delivery;
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
+mod permissions;
 mod propagation;
 mod pure_planning;
 mod refill_conditions;

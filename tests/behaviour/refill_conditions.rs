@@ -223,9 +223,15 @@ fn after(arrange: impl Fn(&mut Vec<serde_json::Value>)) -> MemoryTable {
 fn the_order_of_arrival_and_exact_repeats_make_no_difference() {
     let in_order = after(|_| {});
     // Shard 0 spent its 9000 and is due 5000, which would not last; on an earlier image it would look well off.
-    assert_eq!((stored(&in_order, 0, "rf"), stored(&in_order, 0, "b_rpm_tk")), (Some(NOW.into()), Some(5000)));
+    assert_eq!(
+        (stored(&in_order, 0, "rf"), stored(&in_order, 0, "b_rpm_tk")),
+        (Some(NOW.into()), Some(5000))
+    );
     // Shard 1 has 400 left and is due 5000, which lasts for another 3600, unless some of that is counted twice.
-    assert_eq!((stored(&in_order, 1, "rf"), stored(&in_order, 1, "b_rpm_tk")), (Some(RF.into()), Some(400)));
+    assert_eq!(
+        (stored(&in_order, 1, "rf"), stored(&in_order, 1, "b_rpm_tk")),
+        (Some(RF.into()), Some(400))
+    );
     for seed in 0..50 {
         let shuffled = after(|records| {
             let mut random = Random::new(seed);

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 class StandIn:
     """Requests by service and operation, in order. `answers` holds JSON answers by operation."""
 
-    def __init__(self, answers, refuse=None):
+    def __init__(self, answers, refuse=None, port=0):
         self.requests = []
         stand_in = self
 
@@ -39,7 +39,7 @@ class StandIn:
 
             do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -69,7 +69,7 @@ def understood(service, request, body):
     if service in ("iam", "sts"):
         form = {key: value for key, (value,) in parse_qs(body).items()}
         return form["Action"], form
-    place = f"{request.command} {request.path}"
+    place = f"{request.command} {request.path.rstrip('/')}"
     return place, json.loads(body) if service == "lambda" and body else body
 
 

@@ -150,8 +150,7 @@ def test_items_can_be_touched_on_this_table_only(form, parameters, arn):
 
 
 def test_optional_means_are_allowed_only_when_they_are_chosen(form, existing_table):
-    least = {"ItemsOfBuckets", "ItemsOfOwners", "ItemsOfBucketsAndUsage", "Stream", "StreamList", "Logs",
-             "OnFailureObjects", "OnFailureBucket"}
+    least = {"ItemsOfBuckets", "ItemsOfBucketsAndEntities", "Stream", "StreamList", "Logs", "OnFailureObjects", "OnFailureBucket"}
     assert set(statements(existing_table)) == least
     assert set(statements(form(**EXISTING, TableKmsKeyArn=KEY))) - least == {"TableKey"}
     assert set(statements(form(**EXISTING, DataKmsKeyArn=KEY))) - least == {"DataKey"}

@@ -65,7 +65,7 @@ def test_the_prod_profile_cannot_make_a_table_by_oversight(template):
 
 def test_without_the_template_the_same_mapping_role_and_logs_are_made(followed, existing_table):
     aws, _ = followed
-    (mapping,) = aws.arguments("POST /2015-03-31/event-source-mappings/")
+    (mapping,) = aws.arguments("POST /2015-03-31/event-source-mappings")
     wanted = existing_table.only("AWS::Lambda::EventSourceMapping") | {
         "Enabled": False,
         "FunctionName": "limiter-aggregator",

@@ -45,7 +45,7 @@ pub struct ReplayArguments {
     /// Events: a Lambda event, an array of records, or JSON lines; a folder stands for its *.json and *.jsonl
     #[arg(value_name = "EVENT", required = true)]
     pub events: Vec<PathBuf>,
-    /// Items to put into the table first: a JSON array in DynamoDB JSON
+    /// Items to put into the table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
     #[arg(long, value_name = "FILE")]
     pub items: Option<PathBuf>,
     /// The instant that the rules see: epoch milliseconds or RFC 3339 [default: the event's table file, else now]
@@ -104,7 +104,7 @@ pub struct ServeArguments {
     /// Loopback port; 0 for any that is free
     #[arg(long, default_value_t = 8000)]
     pub port: u16,
-    /// Items to put into the table first: a JSON array in DynamoDB JSON
+    /// Items to put into the table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
     #[arg(long, value_name = "FILE")]
     pub items: Option<PathBuf>,
 }

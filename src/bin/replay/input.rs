@@ -25,6 +25,12 @@ pub struct Sidecar {
     pub items: Vec<Item>,
 }
 
+/// A neighbour file where only the items are wanted, and must be there.
+#[derive(Debug, Deserialize)]
+struct TableFile {
+    items: Vec<Item>,
+}
+
 /// One EVENT, read.
 #[derive(Debug)]
 pub struct Input {
@@ -66,13 +72,19 @@ pub fn read_events(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     Ok(inputs)
 }
 
-/// Reads a JSON array of items.
+/// Reads items: a JSON array of them, or a file that stands beside an event.
 ///
 /// # Errors
 /// Where the file cannot be read or holds anything else.
 pub fn read_items(path: &Path) -> Result<Vec<Item>, Failure> {
     let text = read_text(path)?;
-    json::parse(&text, "an array of items in DynamoDB JSON").map_err(|fault| Failure::about(path, fault))
+    let read = if text.trim_start().starts_with('{') {
+        json::parse(&text, "an array of items in DynamoDB JSON, or an object with one")
+            .map(|file: TableFile| file.items)
+    } else {
+        json::parse(&text, "an array of items in DynamoDB JSON")
+    };
+    read.map_err(|fault| Failure::about(path, fault))
 }
 
 fn event_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {

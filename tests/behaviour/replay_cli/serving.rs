@@ -57,6 +57,17 @@ fn a_served_table_can_be_replayed_on_and_dumped_without_any_environment() {
 }
 
 #[test]
+fn a_file_that_stands_beside_an_event_serves_its_items() {
+    let served = serve(&["--items", "events/hot-drip.table.json"]);
+    let on_table = ["--endpoint-url", &served.endpoint, "--table", &served.table];
+    let ran = replay(on_table.into_iter().chain(["events/hot-drip.json"]));
+    assert!(ran.out.contains("refill written"), "{}", ran.out);
+    let refused = replay(["serve", "--port", "0", "--items", "events/hot-drip.json"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("an object with one"), "{}", refused.err);
+}
+
+#[test]
 fn a_port_that_is_taken_is_refused() {
     let served = serve(&[]);
     let port = served.endpoint.rsplit(':').next().unwrap().to_owned();

@@ -35,8 +35,13 @@ fn enter(record: &StreamRecord, totals: &mut Totals) {
     // The stream tells whole seconds.
     let created = record.created.0.div_euclid(1000) * 1000;
     for name in new.keys() {
-        let limit = name.strip_prefix("b_").and_then(|rest| rest.strip_suffix("_tc")).filter(|limit| *limit != "wcu");
-        let (Some(limit), Some(after)) = (limit, integer(new, name)) else { continue };
+        let limit = name
+            .strip_prefix("b_")
+            .and_then(|rest| rest.strip_suffix("_tc"))
+            .filter(|limit| *limit != "wcu");
+        let (Some(limit), Some(after)) = (limit, integer(new, name)) else {
+            continue;
+        };
         let before = match &record.old {
             Some(old) => integer(old, name).unwrap_or(after),
             None => 0,
@@ -59,7 +64,12 @@ fn snapshot(item: &Item) -> Option<((String, i64), BTreeMap<String, i128>)> {
         _ => None,
     };
     text("SK").filter(|sk| sk.starts_with("#USAGE#"))?;
-    let start = chrono::DateTime::parse_from_rfc3339(text("window_start")?).ok()?.timestamp_millis();
-    let counters = item.keys().filter(|name| *name != "ttl").filter_map(|name| Some((name.clone(), integer(item, name)?)));
+    let start = chrono::DateTime::parse_from_rfc3339(text("window_start")?)
+        .ok()?
+        .timestamp_millis();
+    let counters = item
+        .keys()
+        .filter(|name| *name != "ttl")
+        .filter_map(|name| Some((name.clone(), integer(item, name)?)));
     Some(((text("window")?.to_owned(), start), counters.collect()))
 }
