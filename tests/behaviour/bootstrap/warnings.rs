@@ -27,7 +27,9 @@ async fn one_bad_record_among_a_hundred_is_named_once() {
     assert!(stage.invoke(&event_of(&records), AMPLE).await.failures().is_empty());
     assert_eq!(stage.lambda.output().matches("id-042").count(), 1);
     let lines = stage.lambda.lines();
-    let [warning] = of_message(&lines, "records left out as unreadable")[..] else { panic!("one warning") };
+    let [warning] = of_message(&lines, "records left out as unreadable")[..] else {
+        panic!("one warning")
+    };
     assert_eq!((&warning["count"], &warning["events"]), (&1.into(), &"id-042".into()));
     assert!(warning["detail"].as_str().unwrap().contains("unexpected shape"));
     assert_eq!(metrics(&lines)["UnreadableRecords"], 1);
@@ -39,10 +41,14 @@ async fn a_hundred_bad_records_are_one_line() {
     let capture = Capture::read("hot-drip");
     let stage = Stage::on(&capture, &[]).await;
     let mut records = many(&capture, 100);
-    records.iter_mut().for_each(|record| record["eventName"] = "UPSERT".into());
+    records
+        .iter_mut()
+        .for_each(|record| record["eventName"] = "UPSERT".into());
     assert!(stage.invoke(&event_of(&records), AMPLE).await.failures().is_empty());
     let lines = stage.lambda.lines();
-    let [warning] = of_message(&lines, "records left out as unreadable")[..] else { panic!("one warning") };
+    let [warning] = of_message(&lines, "records left out as unreadable")[..] else {
+        panic!("one warning")
+    };
     assert_eq!(warning["count"], 100);
     assert_eq!(metrics(&lines)["UnreadableRecords"], 100);
 }
@@ -52,10 +58,18 @@ async fn a_stream_of_another_view_type_is_warned_about_once_and_measured() {
     let capture = Capture::read("hot-drip");
     let stage = Stage::on(&capture, &[]).await;
     for (view, gone, message) in [
-        ("KEYS_ONLY", &["OldImage", "NewImage"][..], "the stream's view type is KEYS_ONLY"),
+        (
+            "KEYS_ONLY",
+            &["OldImage", "NewImage"][..],
+            "the stream's view type is KEYS_ONLY",
+        ),
         ("NEW_IMAGE", &["OldImage"], "the stream's view type is NEW_IMAGE"),
         ("OLD_IMAGE", &["NewImage"], "the stream's view type is OLD_IMAGE"),
-        ("NEW_AND_OLD_IMAGES", &["OldImage"], "an image is missing although the view type is NEW_AND_OLD_IMAGES"),
+        (
+            "NEW_AND_OLD_IMAGES",
+            &["OldImage"],
+            "an image is missing although the view type is NEW_AND_OLD_IMAGES",
+        ),
     ] {
         let mut records = many(&capture, 50);
         for record in &mut records {
@@ -78,10 +92,17 @@ async fn a_bucket_has_one_name_wherever_the_key_is() {
     let capture = Capture::read("hot-drip");
     let mut names = Vec::new();
     for key in ["one key", "one key", "another", "", ""] {
-        let stage = Stage::on(&capture, &[("LOG_HASH_KEY", key), ("RUST_LOG", "limiter_aggregator=debug")]).await;
+        let stage = Stage::on(
+            &capture,
+            &[("LOG_HASH_KEY", key), ("RUST_LOG", "limiter_aggregator=debug")],
+        )
+        .await;
         stage.invoke(&capture.event, AMPLE).await;
         let lines = stage.lambda.lines();
-        let decided = of_message(&lines, "decided").into_iter().find(|line| line["rule"] == "refill").unwrap();
+        let decided = of_message(&lines, "decided")
+            .into_iter()
+            .find(|line| line["rule"] == "refill")
+            .unwrap();
         names.push(decided["bucket"].as_str().unwrap().to_owned());
     }
     assert_eq!(names[0], names[1]);
