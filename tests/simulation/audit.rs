@@ -11,8 +11,10 @@ mod refill;
 mod settle;
 mod shape;
 mod snapshot;
+mod usage;
 
 pub use snapshot::Snapshot;
+pub use usage::counted;
 
 use std::collections::{BTreeMap, BTreeSet};
 

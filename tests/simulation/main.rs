@@ -92,11 +92,11 @@ fn seeds(from: u64, count: u64, until_first: bool) -> bool {
     for seed in from..from.saturating_add(count) {
         if let Err(failure) = runner::run_seed(seed, &total) {
             failed += 1;
-            print_failure(&runner::minimise(&failure));
             if until_first {
-                println!("  caught after {} seeds", seed - from + 1);
+                println!("  caught after {} seeds: {}", seed - from + 1, failure.violation.rule);
                 return false;
             }
+            print_failure(&runner::minimise(&failure));
         }
         let done = seed - from + 1;
         if done.is_multiple_of(1000) {

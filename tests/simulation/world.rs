@@ -44,6 +44,8 @@ pub struct World {
     uninterrupted: Rc<Cell<bool>>,
     life: u32,
     lost: bool,
+    /// Whether any reader passed records over.
+    passed_over: bool,
 }
 
 struct ClientState {
@@ -89,6 +91,7 @@ impl World {
             uninterrupted: Rc::new(Cell::new(false)),
             life: 1,
             lost: false,
+            passed_over: false,
         };
         world.memory.set_now(EpochMillis(START));
         world.seed_table();

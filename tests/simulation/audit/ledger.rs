@@ -9,11 +9,14 @@
 //! - *stale*: a grant sized at a lower count than shard 0's at that moment may overlap another, by its own size
 //!   (ADR-145, "a create is not pinned to the count it planned at"; ADR-133, "only while every shard agrees");
 //! - *lost*: the slots of a shard that was removed may be granted again, by the size of its grant (ADR-139, "losing
-//!   every shard of a bucket"); once shard 0 was lost, the count is, and every grant until the entity is made anew;
+//!   every shard of a bucket"); once shard 0 was lost, the count is, and every grant until the entity is made anew; a client may
+//!   know a count of the entity's last life;
 //! - *unrecorded*: a grant without `gc` may be read as smaller than it was, once (ADR-145, "a shard written before the
 //!   record exists");
 //! - *late*: a request whose clock lies before the period's end may spend a pending copy, or make a shard of a period
 //!   that its siblings have left behind, by that share (02-rules, known and accepted: clocks apart);
+//! - *refunded*: a reset that lowers a balance grants what was refunded between its image and its write on top (R6 pins
+//!   `tk` from above for raised balances only);
 //! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
 
 use std::collections::BTreeMap;
@@ -60,6 +63,8 @@ struct Since {
     least_consumed: i128,
     least_capacity: i128,
     most_capacity: i128,
+    /// Given back by refunds.
+    refunded: i128,
     /// Moved to new siblings.
     moved_out: i128,
 }
@@ -190,6 +195,7 @@ impl Ledger {
         // Clients do not pin `cp`, and `vu` = 0 does not show them a second change: only the aggregator is exact here.
         let most = if event.writer == Writer::Aggregator { share } else { share.max(since.most_capacity / size) };
         let is_operator = event.writer == Writer::Operator;
+        let most = if before.tk > after.tk { most + since.refunded } else { most };
         require(is_operator || granted <= most - spent, "a grant is no more than the share", seen)?;
         require(granted >= least - spent - late, "a grant is no less than the share", seen)?;
         let (start, end) = self.period(new, after);
@@ -210,7 +216,7 @@ impl Ledger {
                 self.holdings.remove(place);
             }
         }
-        let excused = self.lost_count || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
+        let excused = self.lost_count || event.reborn && size != event.truth || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
         let admitted = spent + (after.tc - before.tc);
         self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, late: false, alive: true }, event)
     }
@@ -236,7 +242,7 @@ impl Ledger {
         let (start, end) = self.period(new, &numbers);
         let mut holding = Holding {
             shard, start, end, size, granted: 0, capacity: numbers.cp, origin: Origin::Moved, admitted: numbers.tc,
-            topped_up: 0, excused: self.lost_count || numbers.gc.is_none() || size < event.truth, late: false, alive: true,
+            topped_up: 0, excused: self.lost_count || event.reborn && size != event.truth || numbers.gc.is_none() || size < event.truth, late: false, alive: true,
         };
         // Its siblings are in a later period already: its own is over, and only late requests can spend it.
         holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
@@ -321,15 +327,17 @@ impl Ledger {
     fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
         let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
         let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
+        let consumed = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.tc - before.tc);
         let put_in = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.put_in() - before.put_in());
         let since = self.since.entry(shard).or_default();
         if moved {
-            *since = Since { least_consumed: after.tc, least_capacity: after.cp, most_capacity: after.cp, moved_out: 0 };
+            *since = Since { least_consumed: after.tc, least_capacity: after.cp, most_capacity: after.cp, refunded: 0, moved_out: 0 };
         }
         since.least_consumed = since.least_consumed.min(after.tc);
         since.least_capacity = since.least_capacity.min(after.cp);
         since.most_capacity = since.most_capacity.max(after.cp);
         if !moved {
+            since.refunded -= consumed.min(0);
             since.moved_out -= put_in.min(0);
         }
     }

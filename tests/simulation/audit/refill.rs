@@ -18,7 +18,8 @@ pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> V
         }
     }
     let refills = old.rf != new.rf || old.wcu.tk != new.wcu.tk;
-    require(!refills || old.decodes, "an item whose schedule will not decode is left alone", seen)?;
+    // `vu` shows a schedule that turned bad after the image, unless it was 0 before.
+    require(!refills || old.decodes || old.vu == Some(0), "an item whose schedule will not decode is left alone", seen)?;
     restamp(old, new, event)
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn slow(client: &Client, shard: u32, amount: i128) -> Ended {
         if pass.opened().next().is_some() {
             client.hold();
         }
-        match client.table.update(&pass.update(client, &item, shard, amount)).await {
+        match client.table.update(&pass.update(&item, shard, amount)).await {
             Ok(UpdateOutcome::Applied) => {
                 propagate(client, shard, &pass).await;
                 return Ended::Admitted(Lease::new(client, shard, amount));

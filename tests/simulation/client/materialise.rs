@@ -10,7 +10,7 @@ use limiter_aggregator::schedule::Parameters;
 use limiter_aggregator::units::{EpochMillis, Millitokens};
 use limiter_aggregator::write::{Action, Condition, Update};
 
-use super::{Client, add, as_read, at_least, at_most, equals, field, set, shard_key};
+use super::{add, as_read, at_least, at_most, equals, field, set, shard_key};
 
 /// What becomes of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Materialised {
     pub balance: i128,
     /// The window that the balance then reflects.
     pub window: Option<i64>,
+    /// The reset edge that the balance then reflects.
+    edge: Option<i64>,
     has_top_up: bool,
 }
 
@@ -93,6 +95,8 @@ fn materialise(
         let granted = numbers.base.capacity.share(grant_size(limit, count, numbers.base.capacity));
         (Due::Rest, read.min(Millitokens(granted.0 + limit.topped_up.unwrap_or_default().0)))
     };
+    let resets = schedules.resets(&bucket.fields, limit);
+    let edge = resets.and_then(|resets| resets.previous_edge(EpochMillis(now)));
     let mut window = limit.window_start.map(|start| start.0);
     let (due, balance) = match recovery {
         Recovery::Never => (Due::Rest, read),
@@ -102,7 +106,6 @@ fn materialise(
             (Due::Drip, project(read, &own, now - last_refill.0)?.balance)
         }
         Recovery::Calendar => {
-            let edge = schedules.resets(&bucket.fields, limit)?.previous_edge(EpochMillis(now));
             if edge.is_some_and(|edge| edge > last_refill) { (Due::Reset, share) } else { rest() }
         }
         Recovery::Session => match limit.window_start {
@@ -122,7 +125,8 @@ fn materialise(
         },
     };
     let has_top_up = limit.topped_up.is_some();
-    Some(Materialised { limit: limit.name.to_owned(), due, read: read.0, balance: balance.0, window, has_top_up })
+    let limit = limit.name.to_owned();
+    Some(Materialised { limit, due, read: read.0, balance: balance.0, window, edge: edge.map(|edge| edge.0), has_top_up })
 }
 
 impl Pass {
@@ -138,7 +142,7 @@ impl Pass {
     }
 
     /// The write on its conditions: the item is as it was read as far as this pass relies on it.
-    pub fn update(&self, client: &Client, item: &Item, shard: u32, amount: i128) -> Update {
+    pub fn update(&self, item: &Item, shard: u32, amount: i128) -> Update {
         let mut actions = vec![set("rf", self.last_refill.into())];
         actions.push(match self.valid_until {
             Some(boundary) => set("vu", boundary.into()),
@@ -155,7 +159,6 @@ impl Pass {
                 at_most(count, self.count.into()),
             ]));
         }
-        let _ = client;
         Update { key: shard_key(shard), actions, conditions, return_item_on_failure: false }
     }
 
@@ -169,6 +172,7 @@ impl Pass {
             if let Some(window) = limit.window {
                 update.conditions.push(equals(field(&limit.limit, LimitField::Wa), window.into()));
             }
+            update.conditions.extend(limit.edge.map(|edge| at_least("rf", edge.into())));
             update.actions.push(add(balance, -amount));
             update.actions.push(add(field(&limit.limit, LimitField::Tc), amount));
         }

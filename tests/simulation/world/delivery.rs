@@ -102,6 +102,7 @@ impl World {
         let left = self.log.len() - reader.checkpoint;
         let lost = left.min(records.into());
         reader.checkpoint += lost;
+        self.passed_over |= lost > 0;
         if lost > 0 && number == 0 {
             self.lost = true;
             self.coverage.count("fault: lost delivery");
