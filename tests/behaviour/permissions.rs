@@ -56,9 +56,15 @@ struct Captured {
 async fn the_role_may_do_what_is_asked_of_the_table_and_nothing_else() {
     let grants = grants();
     let needs = needs(&recorded_requests().await);
-    let refused: Vec<&Need> = needs.iter().filter(|need| !grants.iter().any(|grant| grant.allows(need))).collect();
+    let refused: Vec<&Need> = needs
+        .iter()
+        .filter(|need| !grants.iter().any(|grant| grant.allows(need)))
+        .collect();
     assert!(refused.is_empty(), "the policy refuses {refused:?}");
-    let idle: Vec<&Grant> = grants.iter().filter(|grant| !needs.iter().any(|need| grant.allows(need))).collect();
+    let idle: Vec<&Grant> = grants
+        .iter()
+        .filter(|grant| !needs.iter().any(|need| grant.allows(need)))
+        .collect();
     assert!(idle.is_empty(), "nothing needs {idle:?}");
 }
 
@@ -67,7 +73,9 @@ fn requests_leave_from_the_table_and_from_nowhere_else() {
     let calling = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap();
         let product = text.split("#[cfg(test)]").next().unwrap();
-        [".send()", ".send_with(", "aws_sdk_s3", "aws_sdk_sts"].iter().any(|call| product.contains(call))
+        [".send()", ".send_with(", "aws_sdk_s3", "aws_sdk_sts"]
+            .iter()
+            .any(|call| product.contains(call))
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let calls: BTreeSet<String> = sources(&root)
@@ -108,7 +116,9 @@ async fn recorded_requests() -> Vec<Recorded> {
         let table = DynamoDbTable::new(client(&proxy.endpoint_url()), table);
         let aggregator = Aggregator::new(table, Settings::default());
         let now = EpochMillis(batch.now_ms);
-        let done = aggregator.handle(batch.event.get(), now, &Budget::unlimited(), &Unseen).await;
+        let done = aggregator
+            .handle(batch.event.get(), now, &Budget::unlimited(), &Unseen)
+            .await;
         done.unwrap();
     }
     proxy.recorded()
@@ -121,7 +131,9 @@ fn conformance_batches() -> Vec<Batch> {
 }
 
 fn captured_batches() -> Vec<Batch> {
-    let events = fs::read_dir(in_project("events")).unwrap().map(|entry| entry.unwrap().path());
+    let events = fs::read_dir(in_project("events"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let tables = events.filter(|path| path.to_string_lossy().ends_with(".table.json"));
     let batch = |table: PathBuf| {
         let event = PathBuf::from(table.to_string_lossy().replace(".table.json", ".json"));
@@ -173,14 +185,20 @@ fn grants() -> BTreeSet<Grant> {
     let statements = policy["Statement"].as_array().unwrap().iter();
     let on_items = statements.filter(|statement| statement["Sid"].as_str().unwrap().starts_with("Items"));
     let grants = on_items.flat_map(|statement| {
-        assert_eq!((&statement["Effect"], &statement["Resource"]), (&"Allow".into(), &"@TABLE_ARN@".into()));
+        assert_eq!(
+            (&statement["Effect"], &statement["Resource"]),
+            (&"Allow".into(), &"@TABLE_ARN@".into())
+        );
         let partitions = texts(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
         let grant = |action: &String, partitions: &String| Grant {
             action: action.strip_prefix("dynamodb:").unwrap().to_owned(),
             partitions: partitions.clone(),
         };
         let actions = texts(&statement["Action"]);
-        actions.iter().flat_map(|action| partitions.iter().map(move |partitions| grant(action, partitions))).collect::<Vec<_>>()
+        actions
+            .iter()
+            .flat_map(|action| partitions.iter().map(move |partitions| grant(action, partitions)))
+            .collect::<Vec<_>>()
     });
     let grants: BTreeSet<Grant> = grants.collect();
     assert!(!grants.is_empty());
@@ -198,11 +216,18 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// `StringLike`: `*` stands for any text, `?` for any one character.
 fn is_like(pattern: &str, text: &str) -> bool {
-    let Some(first) = pattern.chars().next() else { return text.is_empty() };
+    let Some(first) = pattern.chars().next() else {
+        return text.is_empty();
+    };
     let rest = &pattern[first.len_utf8()..];
     match first {
-        '*' => (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| is_like(rest, &text[at..])),
-        '?' => text.chars().next().is_some_and(|one| is_like(rest, &text[one.len_utf8()..])),
+        '*' => (0..=text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .any(|at| is_like(rest, &text[at..])),
+        '?' => text
+            .chars()
+            .next()
+            .is_some_and(|one| is_like(rest, &text[one.len_utf8()..])),
         plain => text.strip_prefix(plain).is_some_and(|text| is_like(rest, text)),
     }
 }

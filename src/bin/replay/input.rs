@@ -79,7 +79,8 @@ pub fn read_events(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
 pub fn read_items(path: &Path) -> Result<Vec<Item>, Failure> {
     let text = read_text(path)?;
     let read = if text.trim_start().starts_with('{') {
-        json::parse(&text, "an array of items in DynamoDB JSON, or an object with one").map(|file: TableFile| file.items)
+        json::parse(&text, "an array of items in DynamoDB JSON, or an object with one")
+            .map(|file: TableFile| file.items)
     } else {
         json::parse(&text, "an array of items in DynamoDB JSON")
     };
