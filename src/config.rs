@@ -9,7 +9,7 @@ mod function;
 mod usage;
 mod variable;
 
-pub use function::FunctionSettings;
+pub use function::{FunctionSettings, HashKey};
 pub use variable::{ConfigError, Lookup};
 
 pub use crate::plan::usage::UsageSettings;

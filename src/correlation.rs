@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::config::HashKey;
 use crate::key::BucketGroup;
 
 /// Names groups under one key.
@@ -23,6 +24,11 @@ pub struct Correlator {
 pub struct Tag([u8; 6]);
 
 impl Correlator {
+    /// Names under the configured key, or else under a random one.
+    pub fn of(key: Option<&HashKey>) -> Self {
+        key.map_or_else(Self::random, |key| Self::new(key.as_bytes()))
+    }
+
     /// Names that are equal wherever the key is.
     pub fn new(key: &[u8]) -> Self {
         match Hmac::new_from_slice(key) {

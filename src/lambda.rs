@@ -25,6 +25,16 @@ pub async fn start(settings: FunctionSettings) -> Function<DynamoDbTable> {
     let base = aws_config::defaults(BehaviorVersion::latest()).load().await;
     let client = Client::from_conf(client_config(&base, None).build());
     let table = DynamoDbTable::new(client, &settings.table_name);
+    let duties = &settings.aggregator;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        dry_run = duties.dry_run,
+        usage = duties.enable_usage,
+        refill = duties.enable_refill,
+        propagation = duties.enable_propagation,
+        max_in_flight = duties.max_in_flight,
+        "starting"
+    );
     if let Some(warning) = settings.aggregator.usage.warning() {
         tracing::warn!("{warning}");
     }

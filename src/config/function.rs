@@ -35,6 +35,18 @@ pub struct FunctionSettings {
 pub struct HashKey(String);
 
 impl HashKey {
+    /// `LOG_HASH_KEY`; `None` where it is not set, or empty.
+    ///
+    /// # Errors
+    /// Where it is no text. The error does not repeat it.
+    pub fn from_lookup(lookup: &impl Lookup) -> Result<Option<Self>, ConfigError> {
+        const VARIABLE: &str = "LOG_HASH_KEY";
+        match optional_text(lookup, VARIABLE) {
+            Ok(key) => Ok(key.map(Self)),
+            Err(_) => Err(ConfigError::value(VARIABLE, "(not shown)", "UTF-8 text")),
+        }
+    }
+
     /// The key, for hashing.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
@@ -55,7 +67,7 @@ impl FunctionSettings {
     pub fn from_lookup(lookup: &impl Lookup) -> Result<Self, ConfigError> {
         let table_name = table_name(lookup)?;
         let namespace = metrics_namespace(lookup)?;
-        let log_hash_key = hash_key(lookup)?;
+        let log_hash_key = HashKey::from_lookup(lookup)?;
         let aggregator = Settings::from_lookup(lookup)?;
         for variable in SET_BY_LAMBDA {
             set_by_lambda(lookup, variable)?;
@@ -102,15 +114,6 @@ fn metrics_namespace(lookup: &impl Lookup) -> Result<String, ConfigError> {
         Ok(name)
     } else {
         Err(ConfigError::value(VARIABLE, &name, NAMESPACE_ALLOWED))
-    }
-}
-
-fn hash_key(lookup: &impl Lookup) -> Result<Option<HashKey>, ConfigError> {
-    const VARIABLE: &str = "LOG_HASH_KEY";
-    match optional_text(lookup, VARIABLE) {
-        Ok(key) => Ok(key.map(HashKey)),
-        // The one value that must not be repeated.
-        Err(_) => Err(ConfigError::value(VARIABLE, "(not shown)", "UTF-8 text")),
     }
 }
 

@@ -68,12 +68,8 @@ pub struct Function<T> {
 impl<T: Table> Function<T> {
     /// A function that works on a table.
     pub fn new(table: T, settings: FunctionSettings) -> Self {
-        let correlator = match &settings.log_hash_key {
-            Some(key) => Correlator::new(key.as_bytes()),
-            None => Correlator::random(),
-        };
         Self {
-            correlator,
+            correlator: Correlator::of(settings.log_hash_key.as_ref()),
             metrics: settings.metrics,
             dry_run: settings.aggregator.dry_run,
             aggregator: Aggregator::new(CountedTable::new(table), settings.aggregator),
@@ -165,7 +161,7 @@ impl<T: Table> Function<T> {
             cut_short = counts.cut_short,
             panics = counts.panics,
             calls = invocation.calls,
-            duration_ms = invocation.duration.as_millis(),
+            duration_ms = invocation.duration_ms(),
             "batch"
         );
     }

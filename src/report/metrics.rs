@@ -35,6 +35,13 @@ pub struct Invocation<'i> {
     pub is_incomplete: bool,
 }
 
+impl Invocation<'_> {
+    /// How long it took, in whole milliseconds.
+    pub fn duration_ms(&self) -> u64 {
+        u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// The line, with its end.
 pub fn metrics_line(target: &MetricsTarget, counts: &Counts, invocation: &Invocation<'_>) -> String {
     let counted = counts.metrics().into_iter().chain([
@@ -48,8 +55,7 @@ pub fn metrics_line(target: &MetricsTarget, counts: &Counts, invocation: &Invoca
         line.insert(name.to_owned(), value.into());
     }
     definitions.push(json!({ "Name": "BatchDuration", "Unit": "Milliseconds" }));
-    let millis = u64::try_from(invocation.duration.as_millis()).unwrap_or(u64::MAX);
-    line.insert("BatchDuration".to_owned(), millis.into());
+    line.insert("BatchDuration".to_owned(), invocation.duration_ms().into());
     line.insert("FunctionName".to_owned(), target.function_name.as_str().into());
     line.insert("requestId".to_owned(), invocation.request_id.into());
     // Without these two Lambda's level filter takes the line for one of its own making.

@@ -3,13 +3,22 @@
 mod configuration;
 mod life;
 mod secrecy;
+mod warnings;
 
+use std::cell::Cell;
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::support::captures::Capture;
 use crate::support::lambda::Lambda;
-use crate::support::runtime_api::RuntimeApi;
+use crate::support::runtime_api::{Answer, RuntimeApi};
 use crate::support::scene::Scene;
+
+/// The lines with this message.
+fn of_message<'l>(lines: &'l [Value], message: &str) -> Vec<&'l Value> {
+    lines.iter().filter(|line| line["message"] == message).collect()
+}
 
 /// A timeout that no test reaches.
 const AMPLE: Duration = Duration::from_secs(30);
@@ -19,6 +28,7 @@ struct Stage {
     scene: Scene,
     api: RuntimeApi,
     lambda: Lambda,
+    invocations: Cell<usize>,
 }
 
 impl Stage {
@@ -27,6 +37,20 @@ impl Stage {
         let api = RuntimeApi::start().await;
         let lambda = Lambda::start(&scene.proxy.endpoint_url(), &api, variables);
         api.ready().await;
-        Self { scene, api, lambda }
+        let invocations = Cell::new(0);
+        Self {
+            scene,
+            api,
+            lambda,
+            invocations,
+        }
+    }
+
+    /// Invokes the function, and waits for its answer and for the last line about it.
+    async fn invoke(&self, event: &str, timeout: Duration) -> Answer {
+        let answer = self.api.invoke(event, timeout).await;
+        self.invocations.set(self.invocations.get() + 1);
+        self.lambda.has_written("\"_aws\"", self.invocations.get()).await;
+        answer
     }
 }

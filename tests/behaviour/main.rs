@@ -6,8 +6,8 @@ mod delivery;
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
-mod propagation;
 mod permissions;
+mod propagation;
 mod pure_planning;
 mod refill_conditions;
 mod replay_cli;

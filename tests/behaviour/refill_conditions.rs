@@ -206,11 +206,11 @@ fn an_expired_validity_is_renewed_only_on_the_schedules_and_balances_that_were_r
 
 /// The table after an event whose records `arrange` has put in another order.
 fn after(arrange: impl Fn(&mut Vec<serde_json::Value>)) -> MemoryTable {
-    let shard = |n| Shard::new(n, 2).drip("rpm", 60_000, 9000).n("rf", RF).wcu();
-    let table = world([shard(0), shard(1)]);
+    let shard = |n, balance| Shard::new(n, 2).drip("rpm", 60_000, balance).n("rf", RF).wcu();
+    let table = world([shard(0, 9000), shard(1, 4000)]);
     // Enough records to cross from `9…` to a longer `1…`, where the order of the texts is not that of the numbers.
     for n in 0..20 {
-        let amount = if n == 19 { 30 } else { 400 };
+        let amount = if n % 2 == 0 { 900 } else { 360 };
         write(&table, n % 2, vec![add("b_rpm_tk", -amount), add("b_rpm_tc", amount)]);
     }
     let mut batch: serde_json::Value = serde_json::from_str(&event(&table)).unwrap();
@@ -222,8 +222,16 @@ fn after(arrange: impl Fn(&mut Vec<serde_json::Value>)) -> MemoryTable {
 #[test]
 fn the_order_of_arrival_and_exact_repeats_make_no_difference() {
     let in_order = after(|_| {});
-    // 9000 − 4000 + 5000 a shard is due; that would last, so that only what is counted twice would be a reason.
-    assert_eq!(stored(&in_order, 0, "rf"), Some(RF.into()));
+    // Shard 0 spent its 9000 and is due 5000, which would not last; on an earlier image it would look well off.
+    assert_eq!(
+        (stored(&in_order, 0, "rf"), stored(&in_order, 0, "b_rpm_tk")),
+        (Some(NOW.into()), Some(5000))
+    );
+    // Shard 1 has 400 left and is due 5000, which lasts for another 3600, unless some of that is counted twice.
+    assert_eq!(
+        (stored(&in_order, 1, "rf"), stored(&in_order, 1, "b_rpm_tk")),
+        (Some(RF.into()), Some(400))
+    );
     for seed in 0..50 {
         let shuffled = after(|records| {
             let mut random = Random::new(seed);

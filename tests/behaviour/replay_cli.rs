@@ -2,6 +2,7 @@
 
 mod refusals;
 mod schedules;
+mod secrecy;
 mod serving;
 
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 //! Each runs through the aggregator and the real SDK against the embedded engine, on a table of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::Path;
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget, Observer, SkippedInput, Step};
@@ -85,8 +86,8 @@ async fn run(engine: &Engine, table: &str, case: &Case, scope: Scope) -> Vec<Str
 
 fn settings(case: &Case) -> Settings {
     let variable = |name: &str| match name {
-        "SNAPSHOT_WINDOWS" => Some(case.snapshot_windows.join(",")),
-        "SNAPSHOT_TTL_DAYS" => Some(case.snapshot_ttl_days.to_string()),
+        "SNAPSHOT_WINDOWS" => Some(OsString::from(case.snapshot_windows.join(","))),
+        "SNAPSHOT_TTL_DAYS" => Some(OsString::from(case.snapshot_ttl_days.to_string())),
         _ => None,
     };
     Settings {

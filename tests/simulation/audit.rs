@@ -11,8 +11,10 @@ mod refill;
 mod settle;
 mod shape;
 mod snapshot;
+mod usage;
 
 pub use snapshot::Snapshot;
+pub use usage::counted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +41,11 @@ pub type Verdict = Result<(), Violation>;
 
 /// A violation unless something holds.
 pub fn require(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { Err(Violation { rule, detail: detail() }) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Violation { rule, detail: detail() })
+    }
 }
 
 /// Who wrote.
@@ -155,9 +161,20 @@ impl Auditor {
 /// The changes of bucket shards among stream records.
 pub fn changes_of(records: &[StreamRecord]) -> Vec<Change> {
     let of = |record: &StreamRecord| {
-        let shard = BucketKey::parse(&record.key.pk).filter(|_| record.key.sk == "#STATE")?.shard.0;
-        let old = record.old.as_ref().filter(|_| record.kind != ChangeKind::Insert).map(Snapshot::of);
-        Some(Change { shard, old, new: record.new.as_ref().map(Snapshot::of) })
+        let shard = BucketKey::parse(&record.key.pk)
+            .filter(|_| record.key.sk == "#STATE")?
+            .shard
+            .0;
+        let old = record
+            .old
+            .as_ref()
+            .filter(|_| record.kind != ChangeKind::Insert)
+            .map(Snapshot::of);
+        Some(Change {
+            shard,
+            old,
+            new: record.new.as_ref().map(Snapshot::of),
+        })
     };
     records.iter().filter_map(of).collect()
 }

@@ -59,7 +59,9 @@ impl Lambda {
     pub fn start(endpoint_url: &str, api: &RuntimeApi, variables: &[(&str, &str)]) -> Self {
         let mut environment = base_environment(endpoint_url, &api.address());
         environment.push(("TABLE_NAME".to_owned(), super::scene::TABLE.to_owned()));
-        let own = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let own = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         environment.extend(own);
         Self::spawn(&environment)
     }
@@ -67,6 +69,21 @@ impl Lambda {
     /// Everything written so far, to standard output and standard error.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until so many lines with this text are there: a line is written before its invocation is answered, but
+    /// read here by another thread.
+    pub async fn has_written(&self, text: &str, times: usize) {
+        let began = Instant::now();
+        loop {
+            let output = self.output();
+            let whole = output.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            if whole.matches(text).count() >= times {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "no such line: {output}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
 
     /// The lines written so far, as JSON.
@@ -77,7 +94,10 @@ impl Lambda {
 
     /// Asks the process to end, as Lambda does.
     pub fn terminate(&self) {
-        let kill = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
+        let kill = Command::new("sh")
+            .arg("-c")
+            .arg(format!("kill -TERM {}", self.child.id()))
+            .status();
         assert!(kill.unwrap().success());
     }
 
@@ -88,7 +108,11 @@ impl Lambda {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(began.elapsed() < PATIENCE, "the process does not end: {}", self.output());
+            assert!(
+                began.elapsed() < PATIENCE,
+                "the process does not end: {}",
+                self.output()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         for reader in std::mem::take(&mut self.readers) {

@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod captures;
+pub mod faults;
 pub mod lambda;
 pub mod proxy;
 pub mod runtime_api;

@@ -112,7 +112,9 @@ impl RuntimeApi {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, asked).await.expect("the function asks for work");
+        tokio::time::timeout(PATIENCE, asked)
+            .await
+            .expect("the function asks for work");
     }
 
     /// Everything that the function sent here, whatever it was.
@@ -130,7 +132,9 @@ impl Drop for RuntimeApi {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
         connections.spawn(serve(stream, Arc::clone(&shared)));
     }
 }

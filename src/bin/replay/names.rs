@@ -1,31 +1,30 @@
 //! How buckets appear: as a short hash, or by name where a person asked for it.
 
-use std::hash::{BuildHasher, RandomState};
-
+use limiter_aggregator::config::HashKey;
+use limiter_aggregator::correlation::Correlator;
 use limiter_aggregator::key::BucketGroup;
 
-/// Names buckets. The hash is keyed anew in each process: an unkeyed one of a guessable id could be reversed.
+/// Names buckets.
 pub struct Names {
     show_ids: bool,
-    key: RandomState,
+    correlator: Correlator,
 }
 
 impl Names {
-    /// Hashes, or names where ids may be shown.
-    pub fn new(show_ids: bool) -> Self {
+    /// Hashes, or names where ids may be shown. With the Lambda's `LOG_HASH_KEY` the hashes are those of its log.
+    pub fn new(show_ids: bool, key: Option<&HashKey>) -> Self {
         Self {
             show_ids,
-            key: RandomState::new(),
+            correlator: Correlator::of(key),
         }
     }
 
-    /// A bucket's name: eight hex digits, or `namespace/entity/resource`.
+    /// A bucket's name: twelve hex digits, or `namespace/entity/resource`.
     pub fn bucket(&self, group: &BucketGroup<'_>) -> String {
         if self.show_ids {
             return printable(&format!("{}/{}/{}", group.namespace, group.entity, group.resource));
         }
-        // The upper half: eight digits tell apart what one batch can hold.
-        format!("{:08x}", self.key.hash_one(group) >> 32)
+        self.correlator.tag(group).to_string()
     }
 }
 

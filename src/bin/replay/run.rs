@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use limiter_aggregator::aggregate::{Aggregator, Budget};
 use limiter_aggregator::clock;
-use limiter_aggregator::config::Settings;
+use limiter_aggregator::config::{HashKey, Settings};
 use limiter_aggregator::item::Item;
 use limiter_aggregator::units::EpochMillis;
 
@@ -55,10 +55,11 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
         let message = format!("--dump needs a single event, and there are {}", inputs.len());
         return Err(Failure::new(message));
     }
+    let (settings, hash_key) = settings()?;
     let mut run = Run {
         arguments,
-        settings: settings()?,
-        names: Names::new(arguments.show_ids),
+        settings,
+        names: Names::new(arguments.show_ids, hash_key.as_ref()),
         totals: Totals::default(),
     };
     let mut target = Target::of(arguments).await?;
@@ -85,11 +86,13 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
     })
 }
 
-/// What the Lambda reads from its environment, as far as it concerns decisions.
-fn settings() -> Result<Settings, Failure> {
+/// What the Lambda reads from its environment, as far as it concerns decisions and their names.
+fn settings() -> Result<(Settings, Option<HashKey>), Failure> {
     #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
     let environment = |variable: &str| std::env::var_os(variable);
-    Settings::from_lookup(&environment).map_err(|error| Failure::new(error.to_string()))
+    let settings = Settings::from_lookup(&environment);
+    let both = settings.and_then(|settings| Ok((settings, HashKey::from_lookup(&environment)?)));
+    both.map_err(|error| Failure::new(error.to_string()))
 }
 
 struct Run<'a> {

@@ -23,6 +23,11 @@ pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Refi
     write.item_conditions(context, limits);
     for plan in limits {
         write.balance(plan);
+        if context.now <= context.last_refill && is_clamped(plan) {
+            // Nor would anything show that a client made it, whose clock was behind too.
+            let ceiling = plan.ceiling.0;
+            write.require(attribute(plan.limit.name, LimitField::Tk), Comparison::Greater, ceiling);
+        }
         write.records(context, plan);
     }
     write.set("rf", last_refill);

@@ -1,51 +1,17 @@
+mod records;
+
 use serde_json::{Value, json};
 
+use super::guard::guard_attribute;
 use super::*;
 use crate::item::{AttributeValue, Item, number, text};
 use crate::plan::{BucketChange, Group, group_changes};
 use crate::record::{ReadRecord, read_event};
 use crate::units::{EpochMillis, ShardId};
 use crate::write::{Action, Comparison, Condition};
+use records::{CREATED, LABEL, insert, modify};
 
-const LABEL: &str = "2026-01-01T00:00:00.000";
-/// 2026-11-30T14:20:00Z.
-const CREATED: i64 = 1_796_048_400_000;
 const NOW: EpochMillis = EpochMillis(CREATED + 5_000);
-
-type Counted<'l> = (&'l str, Option<i128>, i128);
-
-/// A MODIFY of a shard; `limits` are (name, `tc` before, `tc` after).
-fn modify(sequence: u64, shard: u32, limits: &[Counted<'_>]) -> Value {
-    let image = |tc: &dyn Fn(&Counted<'_>) -> Option<i128>| {
-        let mut image = json!({
-            "PK": {"S": format!("ns/BUCKET#e#gpt-4#{shard}")}, "SK": {"S": "#STATE"}, "entity_id": {"S": "e"},
-            "rf": {"N": CREATED.to_string()},
-        });
-        for limit in limits {
-            image[format!("b_{}_tk", limit.0)] = json!({"N": "0"});
-            if let Some(tc) = tc(limit) {
-                image[format!("b_{}_tc", limit.0)] = json!({"N": tc.to_string()});
-            }
-        }
-        image
-    };
-    json!({
-        "eventID": format!("id-{sequence}"), "eventName": "MODIFY",
-        "eventSourceARN": format!("arn:aws:dynamodb:r:1:table/t/stream/{LABEL}"),
-        "dynamodb": {
-            "ApproximateCreationDateTime": CREATED / 1000, "SequenceNumber": sequence.to_string(),
-            "OldImage": image(&|limit| limit.1), "NewImage": image(&|limit| Some(limit.2)),
-        },
-    })
-}
-
-fn insert(sequence: u64, shard: u32, limits: &[(&str, i128)]) -> Value {
-    let limits: Vec<_> = limits.iter().map(|(name, after)| (*name, None, *after)).collect();
-    let mut record = modify(sequence, shard, &limits);
-    record["eventName"] = json!("INSERT");
-    record["dynamodb"].as_object_mut().unwrap().remove("OldImage");
-    record
-}
 
 /// Runs `check` on the one group of an event.
 fn with_group<A>(records: &[Value], check: impl FnOnce(&Group<'_>) -> A) -> A {
@@ -117,8 +83,6 @@ fn found(guards: &[(u32, &str)]) -> Guards {
     known.learn(Some(&item), (0..4).map(ShardId));
     known
 }
-
-use super::guard::guard_attribute;
 
 #[test]
 fn the_first_use_of_a_shard_counts_from_zero() {

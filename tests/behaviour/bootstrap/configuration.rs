@@ -7,7 +7,11 @@ use crate::support::lambda::{Lambda, base_environment};
 /// The last line of a program that was started so, which must have failed.
 async fn refused(variables: &[(&str, &str)]) -> String {
     let mut environment = base_environment("http://127.0.0.1:1", "127.0.0.1:1");
-    environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    environment.extend(
+        variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+    );
     let (status, output) = Lambda::spawn(&environment).ended().await;
     assert_eq!(status.code(), Some(1), "{output}");
     let last: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
@@ -37,7 +41,10 @@ async fn every_variable_is_refused_by_name_value_and_what_is_allowed() {
         ("ENABLE_PROPAGATION", "", "true or false"),
     ] {
         let message = refused(&[("TABLE_NAME", "buckets"), (variable, value)]).await;
-        assert!(message.starts_with(&format!("{variable} is {value:?}; allowed is ")), "{message}");
+        assert!(
+            message.starts_with(&format!("{variable} is {value:?}; allowed is ")),
+            "{message}"
+        );
         assert!(message.contains(allowed), "{message}");
     }
 }

@@ -4,35 +4,12 @@ use std::time::Duration;
 
 use super::{AMPLE, Stage};
 use crate::support::captures::{Capture, event_of};
-use crate::support::proxy::{Answer, Reason, Step};
+use crate::support::faults::every_fault;
+use crate::support::proxy::Step;
 
 const CANARY: &str = "sk-CANARY-7f3a";
 /// Part of it, as a cut or escaped text would still show it.
 const TRACE_OF_IT: &str = "CANARY";
-
-/// Every way in which a call can end.
-fn faults() -> Vec<Step> {
-    let answers = [
-        Answer::throughput_exceeded(),
-        Answer::throttling(&["TableWriteKeyRangeThroughputExceeded"]),
-        Answer::request_limit_exceeded(),
-        Answer::transaction_conflict(),
-        Answer::cancelled(&[Reason::code("TransactionConflict")]),
-        Answer::cancelled(&[Reason::code("ConditionalCheckFailed"), Reason::none(), Reason::none()]),
-        Answer::cancelled_without_reasons(),
-        Answer::internal_server_error(),
-        Answer::unavailable(),
-        Answer::unknown_error(&format!("{CANARY}Exception")),
-        Answer::validation(),
-        Answer::item_collection_size_limit_exceeded(),
-        Answer::resource_not_found(),
-        Answer::access_denied(),
-        Answer::expired_token(),
-        Answer::success(format!("no JSON, and {CANARY}")),
-    ];
-    let steps = [Step::ResetBefore, Step::ResetAfter, Step::CloseBefore, Step::keep_back_all()];
-    answers.into_iter().map(Step::Answer).chain(steps).collect()
-}
 
 async fn assert_silent(stage: Stage) {
     stage.lambda.terminate();
@@ -50,12 +27,12 @@ async fn every_event_and_every_failure_at_the_finest_log_level() {
     for capture in Capture::all() {
         let capture = capture.with_entity(CANARY);
         let stage = Stage::on(&capture, &[("RUST_LOG", "trace")]).await;
-        for fault in [None].into_iter().chain(faults().into_iter().map(Some)) {
+        for fault in [None].into_iter().chain(every_fault(CANARY).into_iter().map(Some)) {
             match fault {
                 None => stage.scene.proxy.pass_all(),
                 Some(fault) => stage.scene.proxy.script(move |_| fault.clone()),
             }
-            stage.api.invoke(&capture.event, AMPLE).await;
+            stage.invoke(&capture.event, AMPLE).await;
         }
         assert_silent(stage).await;
     }
@@ -64,10 +41,13 @@ async fn every_event_and_every_failure_at_the_finest_log_level() {
 #[tokio::test]
 async fn a_deadline_and_a_dry_run() {
     let capture = Capture::read("quota-doubling-2-4").with_entity(CANARY);
-    for variables in [&[("RUST_LOG", "trace")][..], &[("RUST_LOG", "trace"), ("DRY_RUN", "true")][..]] {
+    for variables in [
+        &[("RUST_LOG", "trace")][..],
+        &[("RUST_LOG", "trace"), ("DRY_RUN", "true")][..],
+    ] {
         let stage = Stage::on(&capture, variables).await;
         stage.scene.proxy.script(|_| Step::Stall);
-        stage.api.invoke(&capture.event, Duration::from_millis(600)).await;
+        stage.invoke(&capture.event, Duration::from_millis(600)).await;
         assert_silent(stage).await;
     }
 }
@@ -91,15 +71,24 @@ async fn records_and_events_that_nobody_can_read() {
         "/dynamodb/NewImage/shard_count",
         "/dynamodb/NewImage/rf",
     ] {
-        for odd in [CANARY.into(), serde_json::json!({ CANARY: CANARY }), serde_json::json!([CANARY]), 7.into()] {
+        for odd in [
+            CANARY.into(),
+            serde_json::json!({ CANARY: CANARY }),
+            serde_json::json!([CANARY]),
+            7.into(),
+        ] {
             let mut broken = record.clone();
-            let Some(place) = broken.pointer_mut(pointer) else { continue };
+            let Some(place) = broken.pointer_mut(pointer) else {
+                continue;
+            };
             *place = odd;
-            stage.api.invoke(&event_of(&[broken]), AMPLE).await;
+            stage.invoke(&event_of(&[broken]), AMPLE).await;
         }
     }
-    for text in [format!("\"{CANARY}\""), format!("{{\"Records\":\"{CANARY}\"}}"), format!("{{\"Records\":{CANARY}}}")] {
-        stage.api.invoke(&text, AMPLE).await;
+    for text in [format!("\"{CANARY}\""), format!("{{\"Records\":\"{CANARY}\"}}")] {
+        stage.invoke(&text, AMPLE).await;
     }
+    // No JSON at all, which the runtime client refuses on its own.
+    stage.api.invoke(&format!("{{\"Records\":{CANARY}}}"), AMPLE).await;
     assert_silent(stage).await;
 }

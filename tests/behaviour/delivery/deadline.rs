@@ -85,7 +85,9 @@ async fn undisturbed(records: &[Value], now: EpochMillis) -> (usize, MemoryTable
     let table = Changes::table(records);
     let slow = Slow::new(&table, usize::MAX);
     let event = event_of(records);
-    let outcome = aggregator(&slow).handle(&event, now, &Budget::unlimited(), &Nobody).await;
+    let outcome = aggregator(&slow)
+        .handle(&event, now, &Budget::unlimited(), &Nobody)
+        .await;
     assert_eq!(outcome.unwrap(), BatchOutcome::Complete);
     assert_eq!(slow.most.get(), 16, "calls in flight");
     (usize::MAX - slow.left.get(), table)
@@ -104,7 +106,9 @@ async fn deliver_with_time_for(part: impl Fn(usize) -> usize, records: &[Value],
     // Refills may have been dropped; every token that was used is counted, once.
     let usage = |table: &MemoryTable| {
         let items = table.items().into_iter();
-        items.filter(|(key, _)| key.sk.starts_with("#USAGE#")).collect::<Vec<_>>()
+        items
+            .filter(|(key, _)| key.sk.starts_with("#USAGE#"))
+            .collect::<Vec<_>>()
     };
     assert_eq!(usage(&table), usage(&clean));
     deliveries

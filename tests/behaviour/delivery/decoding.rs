@@ -33,9 +33,14 @@ impl Observer for LeftOut {
 
 fn handle(event: &str, table: &MemoryTable, observer: &LeftOut) -> BatchOutcome {
     let now = Changes::new().now;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
     let aggregator = aggregator(table);
-    runtime.block_on(aggregator.handle(event, now, &Budget::unlimited(), observer)).unwrap()
+    runtime
+        .block_on(aggregator.handle(event, now, &Budget::unlimited(), observer))
+        .unwrap()
 }
 
 /// Any JSON, with the names and the kinds of text that occur in records more often than chance has it.
@@ -52,9 +57,34 @@ fn any_json() -> impl Strategy<Value = Value> {
     ];
     let name = prop_oneof![
         proptest::sample::select(vec![
-            "S", "N", "B", "M", "L", "BOOL", "NULL", "SS", "NS", "PK", "SK", "rf", "vu", "shard_count", "entity_id",
-            "eventID", "eventName", "dynamodb", "NewImage", "OldImage", "SequenceNumber", "StreamViewType",
-            "ApproximateCreationDateTime", "userIdentity", "eventSourceARN", "b_rpm_tk", "b_rpm_tc", "b_rpm_cp",
+            "S",
+            "N",
+            "B",
+            "M",
+            "L",
+            "BOOL",
+            "NULL",
+            "SS",
+            "NS",
+            "PK",
+            "SK",
+            "rf",
+            "vu",
+            "shard_count",
+            "entity_id",
+            "eventID",
+            "eventName",
+            "dynamodb",
+            "NewImage",
+            "OldImage",
+            "SequenceNumber",
+            "StreamViewType",
+            "ApproximateCreationDateTime",
+            "userIdentity",
+            "eventSourceARN",
+            "b_rpm_tk",
+            "b_rpm_tc",
+            "b_rpm_cp",
         ])
         .prop_map(str::to_owned),
         ".{0,6}",
@@ -102,7 +132,10 @@ fn pointers(value: &Value, at: &mut String, places: &mut Vec<String>) {
 
 /// Cases; `PROPTEST_CASES` asks for more.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300)
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(300)
 }
 
 proptest! {

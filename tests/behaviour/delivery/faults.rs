@@ -20,20 +20,32 @@ type Items = BTreeMap<ItemKey, Item>;
 fn faults() -> Vec<(&'static str, Step)> {
     vec![
         ("throughput exceeded", Step::Answer(Answer::throughput_exceeded())),
-        ("throttled", Step::Answer(Answer::throttling(&["TableWriteKeyRangeThroughputExceeded"]))),
+        (
+            "throttled",
+            Step::Answer(Answer::throttling(&["TableWriteKeyRangeThroughputExceeded"])),
+        ),
         ("request limit", Step::Answer(Answer::request_limit_exceeded())),
         ("conflict", Step::Answer(Answer::transaction_conflict())),
         ("server error", Step::Answer(Answer::internal_server_error())),
-        ("server error after the write", Step::AnswerAfter(Answer::internal_server_error())),
+        (
+            "server error after the write",
+            Step::AnswerAfter(Answer::internal_server_error()),
+        ),
         ("unavailable", Step::Answer(Answer::unavailable())),
         ("unknown", Step::Answer(Answer::unknown_error("NewException"))),
         ("access denied", Step::Answer(Answer::access_denied())),
-        ("access denied after the write", Step::AnswerAfter(Answer::access_denied())),
+        (
+            "access denied after the write",
+            Step::AnswerAfter(Answer::access_denied()),
+        ),
         ("no table", Step::Answer(Answer::resource_not_found())),
         ("expired", Step::Answer(Answer::expired_token())),
         ("no JSON", Step::Answer(Answer::success("no JSON"))),
         ("no JSON after the write", Step::AnswerAfter(Answer::success("no JSON"))),
-        ("cancelled without reasons", Step::Answer(Answer::cancelled_without_reasons())),
+        (
+            "cancelled without reasons",
+            Step::Answer(Answer::cancelled_without_reasons()),
+        ),
         ("reset", Step::ResetBefore),
         ("reset after the write", Step::ResetAfter),
         ("closed", Step::CloseBefore),
@@ -77,7 +89,15 @@ async fn run(scene: &Scene, capture: &Capture) -> usize {
     let aggregator = aggregator(scene.table());
     let records = capture.records();
     let end_of_faults = || scene.proxy.pass_all();
-    let delivered = deliver(&aggregator, &records, capture.now, Budget::unlimited, 5, &Nobody, end_of_faults);
+    let delivered = deliver(
+        &aggregator,
+        &records,
+        capture.now,
+        Budget::unlimited,
+        5,
+        &Nobody,
+        end_of_faults,
+    );
     delivered.await.batches
 }
 
@@ -124,7 +144,11 @@ fn dropped(call: &Recorded) -> BTreeSet<ItemKey> {
             let key = key(&body["Key"]);
             let refills = key.sk == "#STATE" && names.contains("\"rf\"") && !names.contains("_wtc\"");
             let doubles = key.sk == "#STATE" && key.pk.ends_with("#0") && names.contains("\"shard_count\"");
-            if refills || doubles { [key].into() } else { BTreeSet::new() }
+            if refills || doubles {
+                [key].into()
+            } else {
+                BTreeSet::new()
+            }
         }
         _ => BTreeSet::new(),
     }
@@ -137,7 +161,10 @@ fn assert_nothing_lost(found: &Items, clean: &Clean, may_miss: &BTreeSet<ItemKey
         let (found, after, before) = (found.get(key), clean.after.get(key), clean.before.get(key));
         let missing = found == before || found.zip(before).zip(after).is_some_and(lies_between);
         let is_missing = may_miss.contains(key) && missing;
-        assert!(found == after || is_missing, "{case}: {key:?} is {found:?}, not {after:?}");
+        assert!(
+            found == after || is_missing,
+            "{case}: {key:?} is {found:?}, not {after:?}"
+        );
     }
 }
 
@@ -186,5 +213,9 @@ async fn session_rollover() {
 
 #[tokio::test]
 async fn session_rollover_with_a_lost_fan_out() {
-    every_fault_at_every_call("session-rollover-lost-fanout", &[Stay::OneAttempt, Stay::OneRequest, Stay::Outage]).await;
+    every_fault_at_every_call(
+        "session-rollover-lost-fanout",
+        &[Stay::OneAttempt, Stay::OneRequest, Stay::Outage],
+    )
+    .await;
 }

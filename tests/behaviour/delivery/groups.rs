@@ -29,7 +29,10 @@ fn fault(class: FaultClass) -> Fault {
 async fn outcome<T: Table>(table: T, records: &[Value]) -> BatchOutcome {
     let now = Changes::new().now;
     let event = event_of(records);
-    aggregator(table).handle(&event, now, &Budget::unlimited(), &Nobody).await.unwrap()
+    aggregator(table)
+        .handle(&event, now, &Budget::unlimited(), &Nobody)
+        .await
+        .unwrap()
 }
 
 fn retry_from(outcome: BatchOutcome) -> String {
@@ -53,7 +56,10 @@ async fn when_everything_fails_the_first_number_is_answered_and_never_nothing() 
 async fn what_can_never_succeed_is_never_asked_for_again() {
     let table = FailingTable::new(MemoryTable::new());
     table.fail(Failing::From(1), Moment::Before, fault(FaultClass::Permanent));
-    assert_eq!(outcome(&table, &Changes::new().records(5)).await, BatchOutcome::Complete);
+    assert_eq!(
+        outcome(&table, &Changes::new().records(5)).await,
+        BatchOutcome::Complete
+    );
 }
 
 #[tokio::test]
@@ -94,7 +100,10 @@ async fn a_panic_costs_its_own_group_and_blocks_nothing() {
     let records = Changes::new().records(20);
     let (clean, table) = (Changes::table(&records), Changes::table(&records));
     outcome(&clean, &records).await;
-    let panicking = Panicking { inner: &table, at: "#e7#" };
+    let panicking = Panicking {
+        inner: &table,
+        at: "#e7#",
+    };
     assert_eq!(outcome(panicking, &records).await, BatchOutcome::Complete);
     let (clean, found) = (clean.items(), table.items());
     let differing: Vec<_> = clean.keys().filter(|key| clean.get(key) != found.get(key)).collect();
@@ -107,7 +116,10 @@ async fn usage_that_failed_before_a_panic_is_still_asked_for() {
     let records = Changes::new().records(1);
     let table = FailingTable::new(Changes::table(&records));
     table.fail(Failing::Only(1), Moment::Before, fault(FaultClass::Retryable));
-    let panicking = Panicking { inner: &table, at: "#e0#" };
+    let panicking = Panicking {
+        inner: &table,
+        at: "#e0#",
+    };
     assert_eq!(retry_from(outcome(panicking, &records).await), sequence(0));
 }
 
@@ -140,7 +152,10 @@ async fn groups_start_in_the_order_of_their_lowest_number() {
     let order = Order::default();
     let aggregator = Aggregator::new(MemoryTable::new(), settings);
     let event = event_of(&records);
-    aggregator.handle(&event, changes.now, &Budget::unlimited(), &order).await.unwrap();
+    aggregator
+        .handle(&event, changes.now, &Budget::unlimited(), &order)
+        .await
+        .unwrap();
     assert_eq!(order.0.into_inner(), expected);
 }
 
@@ -148,7 +163,10 @@ async fn groups_start_in_the_order_of_their_lowest_number() {
 async fn out_of_time(capture: &Capture, settings: Settings) -> BatchOutcome {
     let budget = Budget::from_remaining(std::time::Duration::ZERO);
     let aggregator = Aggregator::new(MemoryTable::new(), settings);
-    aggregator.handle(&capture.event, capture.now, &budget, &Nobody).await.unwrap()
+    aggregator
+        .handle(&capture.event, capture.now, &budget, &Nobody)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -158,13 +176,21 @@ async fn what_was_not_begun_owes_only_what_is_ever_reported() {
         ..Settings::default()
     };
     let drip = Capture::read("hot-drip");
-    assert!(matches!(out_of_time(&drip, Settings::default()).await, BatchOutcome::RetryFrom(_)));
+    assert!(matches!(
+        out_of_time(&drip, Settings::default()).await,
+        BatchOutcome::RetryFrom(_)
+    ));
     assert_eq!(out_of_time(&drip, without_usage()).await, BatchOutcome::Complete);
 
     // Two records, of which the second shows the rise.
     let doubling = Capture::read("quota-doubling-2-4");
     let rise = doubling.records().into_iter().find(|record| {
-        let count = |image| record["dynamodb"][image]["shard_count"]["N"].as_str().unwrap_or("1").to_owned();
+        let count = |image| {
+            record["dynamodb"][image]["shard_count"]["N"]
+                .as_str()
+                .unwrap_or("1")
+                .to_owned()
+        };
         count("OldImage") != count("NewImage")
     });
     let rise = rise.unwrap()["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
@@ -175,7 +201,10 @@ async fn what_was_not_begun_owes_only_what_is_ever_reported() {
     };
     assert_eq!(out_of_time(&doubling, nothing).await, BatchOutcome::Complete);
     let session = Capture::read("session-rollover-lost-fanout");
-    assert!(matches!(out_of_time(&session, without_usage()).await, BatchOutcome::RetryFrom(_)));
+    assert!(matches!(
+        out_of_time(&session, without_usage()).await,
+        BatchOutcome::RetryFrom(_)
+    ));
 }
 
 #[tokio::test]

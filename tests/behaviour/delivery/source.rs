@@ -30,7 +30,10 @@ pub async fn deliver<T: Table>(
     let mut deliveries = Deliveries::default();
     loop {
         deliveries.batches += 1;
-        let outcome = aggregator.handle(&event_of(rest), now, &budget(), observer).await.unwrap();
+        let outcome = aggregator
+            .handle(&event_of(rest), now, &budget(), observer)
+            .await
+            .unwrap();
         between();
         rest = match outcome {
             BatchOutcome::Complete => return deliveries,

@@ -9,8 +9,8 @@ use super::scene::{NOW, Notes, Random, Shard, bucket_rules, double, existing, ha
 
 /// 1024 tokens: every share down to 32 shards is whole.
 const CAPACITY: i64 = 1_024_000;
-/// 1003.999 tokens: hardly any share is.
-const ODD: i64 = 1_003_999;
+/// A millitoken more: no share is, and one that is rounded up is too much.
+const ODD: i64 = 1_024_001;
 
 fn calendar(shard: u32, count: u32, balance: i64, capacity: i64) -> Shard {
     Shard::new(shard, count).calendar("day", capacity, balance, count)

@@ -23,7 +23,7 @@ fn run(history: u64) -> Result<(), String> {
     let story = Story::tell(&mut rng);
     let expected = expected(&story);
     // The arithmetic is the judge; the clean delivery is there to judge the arithmetic, and needs fewer histories.
-    let clean = (history.is_multiple_of(5)).then_some(Way::Clean);
+    let clean = history.is_multiple_of(5).then_some(Way::Clean);
     for way in clean.into_iter().chain([Way::Hostile(rng)]) {
         let name = format!("history {history}, {}", way.name());
         let counted = deliver(&story, way).map_err(|problem| format!("{name}: {problem}"))?;

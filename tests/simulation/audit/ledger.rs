@@ -9,11 +9,14 @@
 //! - *stale*: a grant sized at a lower count than shard 0's at that moment may overlap another, by its own size
 //!   (ADR-145, "a create is not pinned to the count it planned at"; ADR-133, "only while every shard agrees");
 //! - *lost*: the slots of a shard that was removed may be granted again, by the size of its grant (ADR-139, "losing
-//!   every shard of a bucket"); once shard 0 was lost, the count is, and every grant until the entity is made anew;
+//!   every shard of a bucket"); once shard 0 was lost, the count is, and every grant until the entity is made anew; a client may
+//!   know a count of the entity's last life;
 //! - *unrecorded*: a grant without `gc` may be read as smaller than it was, once (ADR-145, "a shard written before the
 //!   record exists");
 //! - *late*: a request whose clock lies before the period's end may spend a pending copy, or make a shard of a period
 //!   that its siblings have left behind, by that share (02-rules, known and accepted: clocks apart);
+//! - *refunded*: a reset that lowers a balance grants what was refunded between its image and its write on top (R6 pins
+//!   `tk` from above for raised balances only);
 //! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
 
 use std::collections::BTreeMap;
@@ -60,6 +63,8 @@ struct Since {
     least_consumed: i128,
     least_capacity: i128,
     most_capacity: i128,
+    /// Given back by refunds.
+    refunded: i128,
     /// Moved to new siblings.
     moved_out: i128,
 }
@@ -78,7 +83,14 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(kind: Kind, scenario: Scenario) -> Self {
-        Self { kind, scenario, holdings: vec![], since: BTreeMap::new(), most_capacity: 0, lost_count: false }
+        Self {
+            kind,
+            scenario,
+            holdings: vec![],
+            since: BTreeMap::new(),
+            most_capacity: 0,
+            lost_count: false,
+        }
     }
 
     /// Enters one call.
@@ -97,7 +109,10 @@ impl Ledger {
         match inserted {
             Some((shard, new)) => self.inserted(shard, new, debited, event)?,
             None => require(debited == 0, "nothing is put in or taken out but by a grant", || {
-                format!("{:?} {debited} by {:?} at {}: {:?}", self.kind, event.writer, event.now, event.changes)
+                format!(
+                    "{:?} {debited} by {:?} at {}: {:?}",
+                    self.kind, event.writer, event.now, event.changes
+                )
             })?,
         }
         for change in &event.changes {
@@ -107,8 +122,16 @@ impl Ledger {
     }
 
     /// A shard changed. Answers what was taken out of it without a grant, for a sibling.
-    fn modified(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Result<i128, super::Violation> {
-        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(0) };
+    fn modified(
+        &mut self,
+        shard: u32,
+        old: &Snapshot,
+        new: &Snapshot,
+        event: &Event<'_>,
+    ) -> Result<i128, super::Violation> {
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
+            return Ok(0);
+        };
         if self.is_swallowed(old, new, before, after, event) {
             return Ok(0);
         }
@@ -119,10 +142,20 @@ impl Ledger {
         let consumed = after.tc - before.tc;
         self.consumed(shard, consumed, event)?;
         let put_in = after.put_in() - before.put_in();
-        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} -> {after:?}", self.kind, event.writer, event.now);
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {before:?} -> {after:?}",
+                self.kind, event.writer, event.now
+            )
+        };
         if event.writer == Writer::Operator && put_in > 0 {
             require(after.tu - before.tu >= put_in, "a top-up is recorded", seen)?;
-            if let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) {
+            if let Some(holding) = self
+                .holdings
+                .iter_mut()
+                .rev()
+                .find(|holding| holding.shard == shard && holding.alive)
+            {
                 holding.topped_up += put_in;
             }
             return Ok(0);
@@ -141,15 +174,30 @@ impl Ledger {
 
     /// A writer whose clock lies before an edge moves `rf` to a window's start after it: the reset is lost, the balance
     /// stays what it was until the next one. Less is granted, never more (a fault of R6's `rf`, see the notes).
-    fn is_swallowed(&mut self, old: &Snapshot, new: &Snapshot, before: &Numbers, after: &Numbers, event: &Event<'_>) -> bool {
+    fn is_swallowed(
+        &mut self,
+        old: &Snapshot,
+        new: &Snapshot,
+        before: &Numbers,
+        after: &Numbers,
+        event: &Event<'_>,
+    ) -> bool {
         let start = new.limit(Kind::Session).and_then(|session| session.ws);
         let swallowed = self.kind == Kind::Calendar
             && edge_of(new.rf) > edge_of(old.rf)
             && start == Some(new.rf)
             && event.now < edge_of(new.rf)
             && after.put_in() == before.put_in();
-        let shard = event.changes.iter().find(|change| change.old.as_ref() == Some(old)).map(|change| change.shard);
-        for holding in self.holdings.iter_mut().filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive) {
+        let shard = event
+            .changes
+            .iter()
+            .find(|change| change.old.as_ref() == Some(old))
+            .map(|change| change.shard);
+        for holding in self
+            .holdings
+            .iter_mut()
+            .filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive)
+        {
             (holding.excused, holding.end) = (true, edge_of(new.rf) + PERIOD_MS);
         }
         swallowed
@@ -167,9 +215,19 @@ impl Ledger {
     }
 
     fn regranted(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
-        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(()) };
-        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} rf {} -> {after:?} rf {}", self.kind, event.writer, event.now, old.rf, new.rf);
-        let previous = self.holdings.iter().rposition(|holding| holding.shard == shard && holding.alive);
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
+            return Ok(());
+        };
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {before:?} rf {} -> {after:?} rf {}",
+                self.kind, event.writer, event.now, old.rf, new.rf
+            )
+        };
+        let previous = self
+            .holdings
+            .iter()
+            .rposition(|holding| holding.shard == shard && holding.alive);
         if self.kind == Kind::Session && event.writer == Writer::Operator {
             // The window ends here; the next request opens another.
             if let Some(place) = previous {
@@ -182,16 +240,41 @@ impl Ledger {
         require(after.gc.is_some(), "a grant records its size", seen)?;
         let share = after.cp / size;
         let is_roll = self.kind == Kind::Session && after.ws == before.ws;
-        let spent = if is_roll { (before.tc - before.wtc.unwrap_or(before.tc)).max(0) } else { 0 };
+        let spent = if is_roll {
+            (before.tc - before.wtc.unwrap_or(before.tc)).max(0)
+        } else {
+            0
+        };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         let granted = after.tk + after.tc - before.tc;
-        let least = if event.writer == Writer::Aggregator { share } else { share.min(since.least_capacity / size) };
+        let least = if event.writer == Writer::Aggregator {
+            share
+        } else {
+            share.min(since.least_capacity / size)
+        };
         let late = before.tc - since.least_consumed.min(before.tc) + since.moved_out;
         // Clients do not pin `cp`, and `vu` = 0 does not show them a second change: only the aggregator is exact here.
-        let most = if event.writer == Writer::Aggregator { share } else { share.max(since.most_capacity / size) };
+        let most = if event.writer == Writer::Aggregator {
+            share
+        } else {
+            share.max(since.most_capacity / size)
+        };
         let is_operator = event.writer == Writer::Operator;
-        require(is_operator || granted <= most - spent, "a grant is no more than the share", seen)?;
-        require(granted >= least - spent - late, "a grant is no less than the share", seen)?;
+        let most = if before.tk > after.tk {
+            most + since.refunded
+        } else {
+            most
+        };
+        require(
+            is_operator || granted <= most - spent,
+            "a grant is no more than the share",
+            seen,
+        )?;
+        require(
+            granted >= least - spent - late,
+            "a grant is no less than the share",
+            seen,
+        )?;
         let (start, end) = self.period(new, after);
         if after.rn != before.rn {
             // An operator grants everything anew: what was granted before no longer counts.
@@ -210,9 +293,29 @@ impl Ledger {
                 self.holdings.remove(place);
             }
         }
-        let excused = self.lost_count || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
+        let excused = self.lost_count
+            || event.reborn && size != event.truth
+            || late
+            || size < event.truth
+            || before.gc.is_none() && old.count < event.truth;
         let admitted = spent + (after.tc - before.tc);
-        self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, late: false, alive: true }, event)
+        self.hold(
+            Holding {
+                shard,
+                start,
+                end,
+                size,
+                granted: share,
+                capacity: after.cp,
+                origin: Origin::Fresh,
+                admitted,
+                topped_up: 0,
+                excused,
+                late: false,
+                alive: true,
+            },
+            event,
+        )
     }
 
     fn period(&self, snapshot: &Snapshot, numbers: &Numbers) -> (i64, i64) {
@@ -229,14 +332,34 @@ impl Ledger {
     }
 
     fn inserted(&mut self, shard: u32, new: &Snapshot, debited: i128, event: &Event<'_>) -> Verdict {
-        let Some(numbers) = new.limit(self.kind).copied() else { return Ok(()) };
-        let seen = || format!("{:?} shard {shard} by {:?} at {}, debited {debited}: {numbers:?} rf {}", self.kind, event.writer, event.now, new.rf);
+        let Some(numbers) = new.limit(self.kind).copied() else {
+            return Ok(());
+        };
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}, debited {debited}: {numbers:?} rf {}",
+                self.kind, event.writer, event.now, new.rf
+            )
+        };
         let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
         let held = numbers.put_in();
         let (start, end) = self.period(new, &numbers);
         let mut holding = Holding {
-            shard, start, end, size, granted: 0, capacity: numbers.cp, origin: Origin::Moved, admitted: numbers.tc,
-            topped_up: 0, excused: self.lost_count || numbers.gc.is_none() || size < event.truth, late: false, alive: true,
+            shard,
+            start,
+            end,
+            size,
+            granted: 0,
+            capacity: numbers.cp,
+            origin: Origin::Moved,
+            admitted: numbers.tc,
+            topped_up: 0,
+            excused: self.lost_count
+                || event.reborn && size != event.truth
+                || numbers.gc.is_none()
+                || size < event.truth,
+            late: false,
+            alive: true,
         };
         // Its siblings are in a later period already: its own is over, and only late requests can spend it.
         holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
@@ -245,20 +368,31 @@ impl Ledger {
             require(held == -debited, "a move puts in what it takes out", seen)?;
             return self.hold(holding, event);
         }
-        require(held == numbers.cp / size || numbers.gc.is_none(), "a fresh share is a share", seen)?;
+        require(
+            held == numbers.cp / size || numbers.gc.is_none(),
+            "a fresh share is a share",
+            seen,
+        )?;
         holding.granted = numbers.cp / size;
         let is_copy = event.writer == Writer::Aggregator;
         let waits = match self.kind {
             Kind::Calendar => edge_of(event.now) > new.rf,
-            _ => numbers.ws.is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
+            _ => numbers
+                .ws
+                .is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
         };
-        holding.origin = if is_copy && waits { Origin::Pending } else { Origin::Fresh };
+        holding.origin = if is_copy && waits {
+            Origin::Pending
+        } else {
+            Origin::Fresh
+        };
         self.hold(holding, event)
     }
 
     /// A new holding: fresh grants of one instant cover disjoint slots.
     fn hold(&mut self, new: Holding, event: &Event<'_>) -> Verdict {
-        self.holdings.retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
+        self.holdings
+            .retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
         self.most_capacity = self.most_capacity.max(new.capacity);
         if new.origin == Origin::Fresh && !new.excused {
             let clash = self.holdings.iter().find(|old| {
@@ -270,7 +404,10 @@ impl Ledger {
                     && i128::from(old.shard) % least == i128::from(new.shard) % least
             });
             require(clash.is_none(), "fresh grants cover disjoint slots", || {
-                format!("{:?} by {:?} at {}: {clash:?} and {new:?}, {:?}", self.kind, event.writer, event.now, event.changes)
+                format!(
+                    "{:?} by {:?} at {}: {clash:?} and {new:?}, {:?}",
+                    self.kind, event.writer, event.now, event.changes
+                )
             })?;
         }
         let (shard, start) = (new.shard, new.start);
@@ -283,12 +420,20 @@ impl Ledger {
         let at = |holding: &&Holding| holding.at(instant);
         let admitted: i128 = self.holdings.iter().filter(at).map(|holding| holding.admitted).sum();
         let topped_up: i128 = self.holdings.iter().filter(at).map(|holding| holding.topped_up).sum();
-        let excused: i128 =
-            self.holdings.iter().filter(at).filter(|holding| holding.excused).map(|holding| holding.granted).sum();
+        let excused: i128 = self
+            .holdings
+            .iter()
+            .filter(at)
+            .filter(|holding| holding.excused)
+            .map(|holding| holding.granted)
+            .sum();
         let most = self.most_capacity + topped_up + excused;
         require(admitted <= most, "admitted is at most the capacity", || {
             let holdings: Vec<_> = self.holdings.iter().filter(at).collect();
-            format!("{:?} shard {shard} at {instant}: {admitted} > {most}: {holdings:?}", self.kind)
+            format!(
+                "{:?} shard {shard} at {instant}: {admitted} > {most}: {holdings:?}",
+                self.kind
+            )
         })
     }
 
@@ -297,14 +442,22 @@ impl Ledger {
         if amount == 0 || event.writer == Writer::Adjuster && amount > 0 {
             return Ok(());
         }
-        let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) else {
+        let Some(holding) = self
+            .holdings
+            .iter_mut()
+            .rev()
+            .find(|holding| holding.shard == shard && holding.alive)
+        else {
             return Ok(());
         };
         holding.admitted += amount;
         let (start, end, pending) = (holding.start, holding.end, holding.origin == Origin::Pending);
         let late = event.now < end;
         require(!pending || amount < 0 || late, "a pending copy is not spent", || {
-            format!("{:?} shard {shard} by {:?} at {}: {amount}", self.kind, event.writer, event.now)
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {amount}",
+                self.kind, event.writer, event.now
+            )
         })?;
         self.bounded(shard, start)
     }
@@ -312,24 +465,42 @@ impl Ledger {
     fn removed(&mut self, shard: u32) {
         self.since.remove(&shard);
         self.lost_count |= shard == 0;
-        for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard && holding.alive) {
+        for holding in self
+            .holdings
+            .iter_mut()
+            .filter(|holding| holding.shard == shard && holding.alive)
+        {
             holding.alive = false;
             holding.excused = true;
         }
     }
 
     fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
-        let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
+        let Some(after) = new.and_then(|new| new.limit(self.kind)) else {
+            return;
+        };
         let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
-        let put_in = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.put_in() - before.put_in());
+        let consumed = old
+            .and_then(|old| old.limit(self.kind))
+            .map_or(0, |before| after.tc - before.tc);
+        let put_in = old
+            .and_then(|old| old.limit(self.kind))
+            .map_or(0, |before| after.put_in() - before.put_in());
         let since = self.since.entry(shard).or_default();
         if moved {
-            *since = Since { least_consumed: after.tc, least_capacity: after.cp, most_capacity: after.cp, moved_out: 0 };
+            *since = Since {
+                least_consumed: after.tc,
+                least_capacity: after.cp,
+                most_capacity: after.cp,
+                refunded: 0,
+                moved_out: 0,
+            };
         }
         since.least_consumed = since.least_consumed.min(after.tc);
         since.least_capacity = since.least_capacity.min(after.cp);
         since.most_capacity = since.most_capacity.max(after.cp);
         if !moved {
+            since.refunded -= consumed.min(0);
             since.moved_out -= put_in.min(0);
         }
     }

@@ -1,7 +1,7 @@
 //! Quiet: what is under way ends, everything is delivered, nothing new is used.
 
 use super::World;
-use crate::audit::{Verdict, require};
+use crate::audit::{Verdict, counted, require};
 use crate::step::{Delivery, Fate, Step};
 
 /// Batches after which the system must have nothing left to write.
@@ -16,11 +16,21 @@ impl World {
             self.step(Step::Deliver(0, Delivery::Next(50)))?;
             self.finish()?;
             batches += 1;
-            require(batches < MOST_BATCHES, "the system settles", || format!("{} records", self.log.len()))?;
+            require(batches < MOST_BATCHES, "the system settles", || {
+                format!("{} records", self.log.len())
+            })?;
         }
         self.coverage.count("settled");
         let complete = !self.lost && !self.scenario.bad_schedules && self.life == 1;
-        self.auditor.settled(&self.shards(), self.now, complete)
+        self.auditor.settled(&self.shards(), self.now, complete)?;
+        if self.passed_over {
+            return Ok(());
+        }
+        self.coverage.count("usage audited");
+        counted(
+            self.log.iter().map(|entry| &entry.record),
+            self.memory.items().into_values(),
+        )
     }
 
     fn finish(&mut self) -> Verdict {
