@@ -6,6 +6,7 @@
 
 mod creation;
 mod drip;
+mod holding;
 mod ledger;
 mod refill;
 mod settle;
@@ -39,7 +40,11 @@ pub type Verdict = Result<(), Violation>;
 
 /// A violation unless something holds.
 pub fn require(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { Err(Violation { rule, detail: detail() }) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Violation { rule, detail: detail() })
+    }
 }
 
 /// Who wrote.
@@ -155,9 +160,20 @@ impl Auditor {
 /// The changes of bucket shards among stream records.
 pub fn changes_of(records: &[StreamRecord]) -> Vec<Change> {
     let of = |record: &StreamRecord| {
-        let shard = BucketKey::parse(&record.key.pk).filter(|_| record.key.sk == "#STATE")?.shard.0;
-        let old = record.old.as_ref().filter(|_| record.kind != ChangeKind::Insert).map(Snapshot::of);
-        Some(Change { shard, old, new: record.new.as_ref().map(Snapshot::of) })
+        let shard = BucketKey::parse(&record.key.pk)
+            .filter(|_| record.key.sk == "#STATE")?
+            .shard
+            .0;
+        let old = record
+            .old
+            .as_ref()
+            .filter(|_| record.kind != ChangeKind::Insert)
+            .map(Snapshot::of);
+        Some(Change {
+            shard,
+            old,
+            new: record.new.as_ref().map(Snapshot::of),
+        })
     };
     records.iter().filter_map(of).collect()
 }

@@ -62,7 +62,10 @@ pub enum Ended {
 impl Client {
     /// One shard as it is now; `None` where it does not exist or could not be read.
     async fn read_shard(&self, shard: u32) -> Option<Item> {
-        let read = self.table.read(&[shard_key(shard)], limiter_aggregator::table::Consistency::Eventual).await;
+        let read = self
+            .table
+            .read(&[shard_key(shard)], limiter_aggregator::table::Consistency::Eventual)
+            .await;
         let item = read.ok()?.into_iter().next().flatten()?;
         self.learn(&item);
         Some(item)
@@ -116,11 +119,17 @@ fn reset_counter(limit: &str) -> String {
 }
 
 fn set(name: impl Into<String>, value: i128) -> Action {
-    Action::Set { attribute: name.into(), value: number(value) }
+    Action::Set {
+        attribute: name.into(),
+        value: number(value),
+    }
 }
 
 fn add(name: impl Into<String>, delta: i128) -> Action {
-    Action::Add { attribute: name.into(), delta }
+    Action::Add {
+        attribute: name.into(),
+        delta,
+    }
 }
 
 fn at_most(name: impl Into<String>, value: i128) -> Condition {

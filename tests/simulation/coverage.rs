@@ -152,7 +152,11 @@ impl Observer for Coverage {
             Step::RiseUnread { .. } => self.count("rise unread"),
             Step::RiseRefused { .. } => self.count("rise refused"),
             Step::WindowsUnread { .. } => self.count("windows unread"),
-            Step::Windows { lagging, .. } => self.count(if *lagging == 0 { "windows: none lags" } else { "windows: some lag" }),
+            Step::Windows { lagging, .. } => self.count(if *lagging == 0 {
+                "windows: none lags"
+            } else {
+                "windows: some lag"
+            }),
             Step::Window { result, .. } => self.count(&format!("window {}", outcome(Some(result)))),
             Step::Usage { .. } => self.count("usage"),
             Step::UsageUncounted(_) => self.count("usage uncounted"),

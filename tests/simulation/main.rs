@@ -48,8 +48,17 @@ fn main() -> ExitCode {
         let (from, count) = (arguments.from, arguments.seeds.unwrap_or(SEEDS));
         checks.report("seeds", seeds(from, count, arguments.until_first));
     }
-    println!("\ntest result: {}. {} passed; {} failed", if checks.failed == 0 { "ok" } else { "FAILED" }, checks.passed, checks.failed);
-    if checks.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "\ntest result: {}. {} passed; {} failed",
+        if checks.failed == 0 { "ok" } else { "FAILED" },
+        checks.passed,
+        checks.failed
+    );
+    if checks.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 #[derive(Default)]
@@ -100,14 +109,22 @@ fn seeds(from: u64, count: u64, until_first: bool) -> bool {
         }
         let done = seed - from + 1;
         if done.is_multiple_of(1000) {
-            println!("  {done} seeds of {count}, {failed} failed, {:.0} steps/s", speed(done, start));
+            println!(
+                "  {done} seeds of {count}, {failed} failed, {:.0} steps/s",
+                speed(done, start)
+            );
         }
     }
-    println!("  {count} seeds from {from}, {failed} failed, {:.0} steps/s", speed(count, start));
+    println!(
+        "  {count} seeds from {from}, {failed} failed, {:.0} steps/s",
+        speed(count, start)
+    );
     let missing = total.missing(count);
     if !until_first {
         total.print();
-        missing.iter().for_each(|(name, seen, least)| println!("  not exercised enough: {name}: {seen} of {least}"));
+        missing
+            .iter()
+            .for_each(|(name, seen, least)| println!("  not exercised enough: {name}: {seen} of {least}"));
     }
     failed == 0 && (until_first || missing.is_empty())
 }
@@ -121,9 +138,17 @@ fn speed(seeds: u64, start: Instant) -> f64 {
 
 /// Everything needed to see it again: seed, commit, scenario and the shortened trace.
 fn print_failure(failure: &runner::Failure) {
-    let commit = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
-    let commit = commit.ok().map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    println!("  seed {} at commit {}", failure.scenario.seed, commit.unwrap_or_default());
+    let commit = std::process::Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
+    let commit = commit
+        .ok()
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    println!(
+        "  seed {} at commit {}",
+        failure.scenario.seed,
+        commit.unwrap_or_default()
+    );
     println!("  {}: {}", failure.violation.rule, failure.violation.detail);
     println!("  {:?}", failure.scenario);
     failure.steps.iter().for_each(|step| println!("    {step:?},"));

@@ -81,8 +81,17 @@ impl StepTable {
         let mut port = self.0.borrow_mut();
         port.made += 1;
         let number = port.made;
-        port.slots.insert(number, Slot { call: Some(call), ..Slot::default() });
-        Waiting { table: self.clone(), number }
+        port.slots.insert(
+            number,
+            Slot {
+                call: Some(call),
+                ..Slot::default()
+            },
+        );
+        Waiting {
+            table: self.clone(),
+            number,
+        }
     }
 }
 

@@ -38,7 +38,13 @@ pub fn run_seed(seed: u64, coverage: &Coverage) -> Result<(), Box<Failure>> {
     }
     let verdict = verdict.and_then(|()| world.quiet());
     coverage.add(&world.coverage.counts());
-    verdict.map_err(|violation| Box::new(Failure { scenario, steps, violation }))
+    verdict.map_err(|violation| {
+        Box::new(Failure {
+            scenario,
+            steps,
+            violation,
+        })
+    })
 }
 
 /// Runs a list of steps, and quiet after it.
@@ -67,7 +73,11 @@ pub fn minimise(failure: &Failure) -> Failure {
             }
         }
         // The last round is repeated until nothing more can go.
-        length = if length > 1 { length.div_ceil(2) } else { usize::from(best.steps.len() < before) };
+        length = if length > 1 {
+            length.div_ceil(2)
+        } else {
+            usize::from(best.steps.len() < before)
+        };
     }
     best
 }

@@ -7,7 +7,11 @@ use limiter_aggregator::schedule::Parameters;
 use limiter_aggregator::units::Millitokens;
 
 /// Whose buckets are simulated.
-pub const GROUP: BucketGroup<'static> = BucketGroup { namespace: "n", entity: "e", resource: "r" };
+pub const GROUP: BucketGroup<'static> = BucketGroup {
+    namespace: "n",
+    entity: "e",
+    resource: "r",
+};
 /// Where the clock starts, on a reset edge.
 pub const START: i64 = 1_790_000_400_000;
 /// Length of a calendar period; the schedule below must agree.
@@ -124,7 +128,15 @@ impl Configuration {
     /// What is stored for a limit: odd numbers, so that every share is rounded.
     pub fn parameters(&self, kind: Kind) -> Parameters {
         let capacity = Millitokens(1_000_003 * self.per_mille / 1000);
-        let refill = if kind == Kind::Drip { capacity } else { Millitokens::ZERO };
-        Parameters { capacity, refill, period_ms: 60_000 }
+        let refill = if kind == Kind::Drip {
+            capacity
+        } else {
+            Millitokens::ZERO
+        };
+        Parameters {
+            capacity,
+            refill,
+            period_ms: 60_000,
+        }
     }
 }

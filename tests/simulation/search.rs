@@ -55,7 +55,11 @@ impl Configuration {
         for step in &self.prelude {
             assert_eq!(world.step(*step), Ok(()), "the prelude is sound");
             while let Some(actor) = world.busy().first().copied() {
-                assert_eq!(world.step(Step::Call(actor, 0, Fate::Answered)), Ok(()), "the prelude is sound");
+                assert_eq!(
+                    world.step(Step::Call(actor, 0, Fate::Answered)),
+                    Ok(()),
+                    "the prelude is sound"
+                );
             }
         }
         world
@@ -71,7 +75,13 @@ impl Configuration {
         if is_last && verdict.is_ok() {
             verdict = world.quiet();
         }
-        State { steps, begun, busy, fingerprint: hasher.finish(), violation: verdict.err() }
+        State {
+            steps,
+            begun,
+            busy,
+            fingerprint: hasher.finish(),
+            violation: verdict.err(),
+        }
     }
 }
 
@@ -103,7 +113,9 @@ impl Model for Configuration {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("every rule of the auditor", |_, state: &State| state.violation.is_none())]
+        vec![Property::always("every rule of the auditor", |_, state: &State| {
+            state.violation.is_none()
+        })]
     }
 }
 
@@ -124,7 +136,12 @@ pub fn search(mut report: impl FnMut(Found)) {
             let state = path.last_state().clone();
             Some((state.violation?, state.steps))
         });
-        report(Found { name, states: checker.unique_state_count(), depth: checker.max_depth(), failure });
+        report(Found {
+            name,
+            states: checker.unique_state_count(),
+            depth: checker.max_depth(),
+            failure,
+        });
     }
 }
 
@@ -154,10 +171,18 @@ fn configurations() -> Vec<Configuration> {
         prelude: prelude.to_vec(),
         pool: pool.to_vec(),
     };
-    let doubled = [grow.clone(), vec![acquire(0, 500), Step::Deliver(0, all), acquire(0, 700)]].concat();
+    let doubled = [
+        grow.clone(),
+        vec![acquire(0, 500), Step::Deliver(0, all), acquire(0, 700)],
+    ]
+    .concat();
     let pool = [acquire(0, 400_000), acquire(1, 300_000), Step::Deliver(0, all)];
     let edge = [acquire(0, 300_000), Step::Deliver(0, all), Step::Edge(100)];
-    let again = [acquire(1, 300_000), Step::Deliver(0, all), Step::Deliver(0, Delivery::Rewound(100, 100))];
+    let again = [
+        acquire(1, 300_000),
+        Step::Deliver(0, all),
+        Step::Deliver(0, Delivery::Rewound(100, 100)),
+    ];
     let window = [acquire(0, 9_000), Step::Deliver(0, all), Step::WindowEnd(100)];
     vec![
         of("calendar, 1 to 2 shards", calendar, &grow[..2], &pool),

@@ -87,7 +87,11 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     }
     let client = rng.u8(0..World::CLIENTS);
     match rng.u32(0..1000) {
-        0..=299 => Step::Pass(if rng.u32(0..10) == 0 { rng.u32(0..20_000) } else { rng.u32(0..600) }),
+        0..=299 => Step::Pass(if rng.u32(0..10) == 0 {
+            rng.u32(0..20_000)
+        } else {
+            rng.u32(0..600)
+        }),
         300..=309 => Step::Edge(rng.i16(-300..300)),
         310..=316 => Step::WindowEnd(rng.i16(-300..300)),
         317..=319 => Step::Pass(rng.u32(0..7_200_000)),
@@ -95,7 +99,14 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
         320..=639 => Step::Acquire(client, rng.u32(..), amount(rng)),
         640..=679 if scenario.adjustments => {
             let part = amount(rng).into();
-            Step::Adjust(client, if rng.u32(0..4) == 0 { Adjustment::Charge(part) } else { Adjustment::Refund(part) })
+            Step::Adjust(
+                client,
+                if rng.u32(0..4) == 0 {
+                    Adjustment::Charge(part)
+                } else {
+                    Adjustment::Refund(part)
+                },
+            )
         }
         680..=689 if scenario.operator => Step::Operate(match rng.u32(0..4) {
             0 => Operation::TopUp(rng.i64(1..300_000).into()),

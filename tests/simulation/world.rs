@@ -4,7 +4,9 @@
 //! may happen in a shortened trace, does nothing.
 
 mod actor;
+mod calls;
 mod delivery;
+mod old_item;
 mod quiet;
 
 use std::cell::{Cell, RefCell};
@@ -14,17 +16,18 @@ use std::rc::Rc;
 
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
 use limiter_aggregator::table::memory::{MemoryTable, StreamRecord};
-use limiter_aggregator::table::{Fault, FaultClass};
 use limiter_aggregator::units::EpochMillis;
 
 use crate::audit::{Auditor, Event, Snapshot, Verdict, Writer, changes_of};
 use crate::client::{self, Client, Ended, Lease, owner, shard_key};
 use crate::coverage::Coverage;
-use crate::port::{Answer, Call, StepTable};
+use crate::port::StepTable;
 use crate::scenario::{Configuration, GROUP, Kind, START, Scenario};
 use crate::step::{Fate, Step, jump};
 use actor::{Actor, Work};
+use calls::carry_out;
 use delivery::Reader;
+use old_item::old_item;
 
 /// Everything.
 pub struct World {
@@ -67,12 +70,27 @@ impl World {
     /// A fresh table in a scenario.
     pub fn new(scenario: Scenario) -> Self {
         let mut rng = fastrand::Rng::with_seed(scenario.seed ^ 0xc10c);
-        let mut skew = || if scenario.skew == 0 { 0 } else { rng.i64(-scenario.skew..=scenario.skew) };
+        let mut skew = || {
+            if scenario.skew == 0 {
+                0
+            } else {
+                rng.i64(-scenario.skew..=scenario.skew)
+            }
+        };
         let memory = MemoryTable::with_stream("2026-01-01T00:00:00.000");
         let clients = (0..Self::CLIENTS)
-            .map(|_| ClientState { known: Rc::new(Cell::new(1)), skew: skew(), lease: None })
+            .map(|_| ClientState {
+                known: Rc::new(Cell::new(1)),
+                skew: skew(),
+                lease: None,
+            })
             .collect();
-        let readers = (0..Self::AGGREGATORS).map(|_| Reader { checkpoint: 0, skew: skew() }).collect();
+        let readers = (0..Self::AGGREGATORS)
+            .map(|_| Reader {
+                checkpoint: 0,
+                skew: skew(),
+            })
+            .collect();
         let mut world = Self {
             scenario,
             coverage: Coverage::default(),
@@ -104,7 +122,11 @@ impl World {
     }
 
     fn put(&self, item: &Item) {
-        assert_eq!(self.memory.put_item(item), Ok(()), "the simulation's own items can be stored");
+        assert_eq!(
+            self.memory.put_item(item),
+            Ok(()),
+            "the simulation's own items can be stored"
+        );
     }
 
     /// Actors with work under way.
@@ -121,13 +143,17 @@ impl World {
                 Ok(())
             }
             Step::Call(actor, place, fate) => self.call(actor, place, fate),
-            Step::Acquire(number, draw, amount) => {
-                self.begin_request(number, Writer::Client, |client| Box::pin(client::acquire(client, draw, amount.into())))
-            }
+            Step::Acquire(number, draw, amount) => self.begin_request(number, Writer::Client, |client| {
+                Box::pin(client::acquire(client, draw, amount.into()))
+            }),
             Step::OldAcquire(number, draw, amount) => self.begin_request(number, Writer::OldWriter, |client| {
                 Box::pin(client::old_acquire(client, draw, amount.into()))
             }),
-            Step::Adjust(number, adjustment) => match self.clients.get_mut(usize::from(number)).and_then(|own| own.lease.take()) {
+            Step::Adjust(number, adjustment) => match self
+                .clients
+                .get_mut(usize::from(number))
+                .and_then(|own| own.lease.take())
+            {
                 Some(lease) => self.begin_request(number, Writer::Adjuster, |client| {
                     Box::pin(client::adjust(client, lease, adjustment))
                 }),
@@ -145,12 +171,21 @@ impl World {
     }
 
     fn begin_request(&mut self, number: u8, writer: Writer, work: impl FnOnce(Client) -> Work) -> Verdict {
-        let Some(state) = self.clients.get(usize::from(number)) else { return Ok(()) };
+        let Some(state) = self.clients.get(usize::from(number)) else {
+            return Ok(());
+        };
         let skew = state.skew;
         self.begin(number, number, skew, writer, work)
     }
 
-    fn begin(&mut self, actor: u8, client: u8, skew: i64, writer: Writer, work: impl FnOnce(Client) -> Work) -> Verdict {
+    fn begin(
+        &mut self,
+        actor: u8,
+        client: u8,
+        skew: i64,
+        writer: Writer,
+        work: impl FnOnce(Client) -> Work,
+    ) -> Verdict {
         if self.actors.contains_key(&actor) {
             return Ok(());
         }
@@ -165,7 +200,8 @@ impl World {
             transactions: self.transactions.clone(),
             uninterrupted: self.uninterrupted.clone(),
         };
-        self.actors.insert(actor, Actor::client(table, now, writer, work(client)));
+        self.actors
+            .insert(actor, Actor::client(table, now, writer, work(client)));
         self.poll(actor)
     }
 
@@ -180,9 +216,15 @@ impl World {
     }
 
     fn one_call(&mut self, number: u8, place: u8, fate: Fate) -> Verdict {
-        let Some(actor) = self.actors.get_mut(&number) else { return Ok(()) };
-        let Some(waiting) = actor.table.waiting(place.into()) else { return Ok(()) };
-        let Some(call) = actor.table.take(waiting) else { return Ok(()) };
+        let Some(actor) = self.actors.get_mut(&number) else {
+            return Ok(());
+        };
+        let Some(waiting) = actor.table.waiting(place.into()) else {
+            return Ok(());
+        };
+        let Some(call) = actor.table.take(waiting) else {
+            return Ok(());
+        };
         if fate != Fate::Answered {
             self.coverage.count(match fate {
                 Fate::Throttled => "fault: throttled",
@@ -198,7 +240,10 @@ impl World {
         if let Some(actor) = actor {
             actor.saw(&call, &answer, fate);
         }
-        let (writer, now) = self.actors.get(&number).map_or((Writer::Client, self.now), |actor| (actor.writer, actor.now));
+        let (writer, now) = self
+            .actors
+            .get(&number)
+            .map_or((Writer::Client, self.now), |actor| (actor.writer, actor.now));
         self.settle_records(writer, now, Some(number))?;
         if fate == Fate::Stopped {
             self.actors.remove(&number);
@@ -213,9 +258,13 @@ impl World {
 
     /// Lets an actor go on until its next call.
     fn poll(&mut self, number: u8) -> Verdict {
-        let Some(actor) = self.actors.get_mut(&number) else { return Ok(()) };
+        let Some(actor) = self.actors.get_mut(&number) else {
+            return Ok(());
+        };
         let Some(ended) = actor.poll() else { return Ok(()) };
-        let Some(actor) = self.actors.remove(&number) else { return Ok(()) };
+        let Some(actor) = self.actors.remove(&number) else {
+            return Ok(());
+        };
         match ended {
             actor::Outcome::Client(ended) => {
                 self.coverage.count(match ended {
@@ -239,8 +288,13 @@ impl World {
             return Ok(());
         }
         let nothing = BTreeMap::new();
-        let shown = actor.and_then(|number| self.actors.get(&number)).map_or(&nothing, |actor| &actor.shown);
-        let truth = self.memory.get(&shard_key(0)).map_or(0, |item| client::integer(&item, "shard_count").unwrap_or(1));
+        let shown = actor
+            .and_then(|number| self.actors.get(&number))
+            .map_or(&nothing, |actor| &actor.shown);
+        let truth = self
+            .memory
+            .get(&shard_key(0))
+            .map_or(0, |item| client::integer(&item, "shard_count").unwrap_or(1));
         let stamp = |item: Item| {
             let incarnation = match item.get("pinc") {
                 Some(AttributeValue::S(stamp)) => Some(stamp.clone()),
@@ -250,8 +304,20 @@ impl World {
         };
         let owner = self.memory.get(&GROUP.meta()).map(stamp);
         let reborn = self.life > 1;
-        let event = Event { writer, now, changes: changes_of(&records), shown, truth, reborn, owner };
-        let verdict = if event.changes.is_empty() { Ok(()) } else { self.auditor.enter(&event) };
+        let event = Event {
+            writer,
+            now,
+            changes: changes_of(&records),
+            shown,
+            truth,
+            reborn,
+            owner,
+        };
+        let verdict = if event.changes.is_empty() {
+            Ok(())
+        } else {
+            self.auditor.enter(&event)
+        };
         for record in records {
             let json = record.to_json().to_string();
             self.log.push(LogRecord { record, json });
@@ -305,13 +371,20 @@ impl World {
 
     /// Every shard as it is.
     pub fn shards(&self) -> BTreeMap<u32, Snapshot> {
-        (0..32).filter_map(|shard| Some((shard, Snapshot::of(&self.memory.get(&shard_key(shard))?)))).collect()
+        (0..32)
+            .filter_map(|shard| Some((shard, Snapshot::of(&self.memory.get(&shard_key(shard))?))))
+            .collect()
     }
 
     /// Everything that can still matter.
     pub fn fingerprint(&self, hasher: &mut impl Hasher) {
         format!("{:?}", self.memory.items().values().collect::<Vec<_>>()).hash(hasher);
-        (self.now, self.life, self.readers.iter().map(|reader| reader.checkpoint).collect::<Vec<_>>()).hash(hasher);
+        (
+            self.now,
+            self.life,
+            self.readers.iter().map(|reader| reader.checkpoint).collect::<Vec<_>>(),
+        )
+            .hash(hasher);
         for record in &self.log {
             record.json.hash(hasher);
         }
@@ -324,67 +397,9 @@ impl World {
     }
 
     fn newest_window(&self) -> Option<i64> {
-        self.shards().values().filter_map(|shard| shard.limit(Kind::Session)?.ws).max()
+        self.shards()
+            .values()
+            .filter_map(|shard| shard.limit(Kind::Session)?.ws)
+            .max()
     }
-}
-
-fn fault(operation: &'static str) -> Fault {
-    Fault { operation, code: "Simulated".to_owned(), class: FaultClass::Retryable }
-}
-
-/// Carries a call out as its fate wants. Answers whether the table saw it.
-fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool) {
-    let applies = fate != Fate::Throttled;
-    let answered = matches!(fate, Fate::Answered | Fate::Stopped);
-    let answer = match call {
-        Call::Update(update) => {
-            let lost = Err(fault("UpdateItem"));
-            let answer = if applies { memory.apply_update(update) } else { lost.clone() };
-            Answer::Update(if answered { answer } else { lost })
-        }
-        Call::Transact(transaction) => {
-            let lost = Err(fault("TransactWriteItems"));
-            let answer = if applies { memory.apply_transaction(transaction) } else { lost.clone() };
-            Answer::Transact(if answered { answer } else { lost })
-        }
-        Call::Read(keys) => Answer::Read(if answered { memory.apply_read(keys) } else { Err(fault("BatchGetItem")) }),
-    };
-    (answer, applies)
-}
-
-/// Shard 0 as a client from before grants and windows were recorded left it.
-fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
-    let key = shard_key(0);
-    let mut item = Item::from([
-        ("PK".to_owned(), text(key.pk)),
-        ("SK".to_owned(), text(key.sk)),
-        ("entity_id".to_owned(), text("e")),
-        ("resource".to_owned(), text("r")),
-        ("rf".to_owned(), number((START - 1000).into())),
-        ("pgen".to_owned(), number(1)),
-        ("pinc".to_owned(), text("life-1")),
-        ("vu".to_owned(), number(0)),
-        ("shard_count".to_owned(), number(1)),
-    ]);
-    let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
-    let budget = scenario.write_budget * 1000;
-    for (name, value) in [("tk", budget), ("cp", budget), ("ra", budget), ("rp", 10_000), ("tc", 0)] {
-        put("wcu", name, number(value));
-    }
-    for kind in Kind::ALL.into_iter().filter(|kind| scenario.has(*kind)) {
-        let parameters = configuration.parameters(kind);
-        let (cp, ra) = (parameters.capacity.0, parameters.refill.0);
-        for (name, value) in [("tk", cp), ("cp", cp), ("ra", ra), ("rp", parameters.period_ms), ("tc", 0)] {
-            put(kind.limit(), name, number(value));
-        }
-        match kind {
-            Kind::Drip => {}
-            Kind::Calendar => drop(put(kind.limit(), "rsched", text(crate::scenario::RESETS))),
-            Kind::Session => {
-                put(kind.limit(), "rsa", number(crate::scenario::WINDOW_S.into()));
-                put(kind.limit(), "ws", number((START - 2000).into()));
-            }
-        }
-    }
-    item
 }

@@ -7,23 +7,60 @@ use super::{Event, Verdict, require};
 use crate::scenario::{Kind, WINDOW_MS};
 
 pub fn check(shard: u32, new: &Snapshot, event: &Event<'_>) -> Verdict {
-    let seen = || format!("shard {shard} at {}, truth {}: {new:?}, owner {:?}", event.now, event.truth, event.owner);
-    require(new.decodes, "nothing is copied with a schedule that will not decode", seen)?;
-    require(stamp_holds(new, event), "buckets of a deleted entity do not come back", seen)?;
+    let seen = || {
+        format!(
+            "shard {shard} at {}, truth {}: {new:?}, owner {:?}",
+            event.now, event.truth, event.owner
+        )
+    };
+    require(
+        new.decodes,
+        "nothing is copied with a schedule that will not decode",
+        seen,
+    )?;
+    require(
+        stamp_holds(new, event),
+        "buckets of a deleted entity do not come back",
+        seen,
+    )?;
     let zero = event.shown.get(&0).and_then(Option::as_ref).map(Snapshot::of);
-    let Some(zero) = zero else { return require(false, "nothing is created unread", seen) };
-    require(zero.count == new.count, "a shard is created only at shard 0's count", seen)?;
-    require(new.wcu.tk == new.wcu.cp && new.wcu.tc == 0, "a new shard has its whole write budget", seen)?;
+    let Some(zero) = zero else {
+        return require(false, "nothing is created unread", seen);
+    };
+    require(
+        zero.count == new.count,
+        "a shard is created only at shard 0's count",
+        seen,
+    )?;
+    require(
+        new.wcu.tk == new.wcu.cp && new.wcu.tc == 0,
+        "a new shard has its whole write budget",
+        seen,
+    )?;
     for kind in Kind::ALL {
-        let (Some(numbers), Some(source)) = (new.limit(kind), zero.limit(kind)) else { continue };
+        let (Some(numbers), Some(source)) = (new.limit(kind), zero.limit(kind)) else {
+            continue;
+        };
         let same = (numbers.cp, numbers.ra, numbers.rp) == (source.cp, source.ra, source.rp);
         require(same, "nothing is created from an image that an operator overtook", seen)?;
         require(numbers.tc == 0, "a new shard has consumed nothing", seen)?;
-        require(numbers.wtc.is_none_or(|consumed| consumed == 0), "a copy's wtc counts from its own tc", seen)?;
+        require(
+            numbers.wtc.is_none_or(|consumed| consumed == 0),
+            "a copy's wtc counts from its own tc",
+            seen,
+        )?;
         if kind == Kind::Drip {
-            require(numbers.tk == numbers.cp / new.count, "a new shard starts with its share of a drip", seen)?;
+            require(
+                numbers.tk == numbers.cp / new.count,
+                "a new shard starts with its share of a drip",
+                seen,
+            )?;
         } else {
-            require(numbers.gc == Some(new.count) && numbers.tu == 0, "a new grant records its size", seen)?;
+            require(
+                numbers.gc == Some(new.count) && numbers.tu == 0,
+                "a new grant records its size",
+                seen,
+            )?;
             donor(shard, kind, new, numbers, event)?;
         }
     }
@@ -42,11 +79,16 @@ fn stamp_holds(new: &Snapshot, event: &Event<'_>) -> bool {
 
 /// R9: the smallest grant that covers the slot pays, the lowest shard among equals. Exact on what was shown.
 fn donor(shard: u32, kind: Kind, new: &Snapshot, numbers: &Numbers, event: &Event<'_>) -> Verdict {
-    let read: BTreeMap<u32, Snapshot> =
-        event.shown.iter().filter_map(|(id, item)| Some((*id, Snapshot::of(item.as_ref()?)))).collect();
+    let read: BTreeMap<u32, Snapshot> = event
+        .shown
+        .iter()
+        .filter_map(|(id, item)| Some((*id, Snapshot::of(item.as_ref()?))))
+        .collect();
     let current = |item: &Snapshot, own: &Numbers| match kind {
         Kind::Calendar => edge_of(event.now) <= item.rf,
-        _ => own.ws.is_some_and(|start| start + WINDOW_MS > event.now && start <= own.wa.unwrap_or(item.rf)),
+        _ => own
+            .ws
+            .is_some_and(|start| start + WINDOW_MS > event.now && start <= own.wa.unwrap_or(item.rf)),
     };
     let size = |item: &Snapshot, own: &Numbers| match own.gc {
         Some(size) if size >= 1 => size,
@@ -61,20 +103,48 @@ fn donor(shard: u32, kind: Kind, new: &Snapshot, numbers: &Numbers, event: &Even
     };
     let mut payer: Option<(i128, u32)> = None;
     for (id, item) in &read {
-        let Some(own) = item.limit(kind).filter(|own| current(item, own)) else { continue };
+        let Some(own) = item.limit(kind).filter(|own| current(item, own)) else {
+            continue;
+        };
         let size = size(item, own);
         if i128::from(*id) % size == i128::from(shard) % size && payer.is_none_or(|(largest, _)| size > largest) {
             payer = Some((size, *id));
         }
     }
-    let debited: Vec<u32> = event.changes.iter().filter(|change| change.shard != shard && moved(change, kind)).map(|change| change.shard).collect();
-    let seen = || format!("{kind:?} of shard {shard} at {}: payer {payer:?}, debited {debited:?}, {numbers:?}, rf {}", event.now, new.rf);
+    let debited: Vec<u32> = event
+        .changes
+        .iter()
+        .filter(|change| change.shard != shard && moved(change, kind))
+        .map(|change| change.shard)
+        .collect();
+    let seen = || {
+        format!(
+            "{kind:?} of shard {shard} at {}: payer {payer:?}, debited {debited:?}, {numbers:?}, rf {}",
+            event.now, new.rf
+        )
+    };
     match payer {
-        None => require(debited.is_empty() && numbers.tk == numbers.cp / new.count, "a slot nobody holds gets a fresh share", seen),
+        None => require(
+            debited.is_empty() && numbers.tk == numbers.cp / new.count,
+            "a slot nobody holds gets a fresh share",
+            seen,
+        ),
         Some((_, id)) => {
-            require(debited.iter().all(|other| *other == id), "the smallest covering grant pays", seen)?;
-            require(numbers.tk == 0 || debited == [id], "a covered slot is moved, not minted", seen)?;
-            require(current(new, numbers), "nothing is moved to a copy that still waits for its reset", seen)
+            require(
+                debited.iter().all(|other| *other == id),
+                "the smallest covering grant pays",
+                seen,
+            )?;
+            require(
+                numbers.tk == 0 || debited == [id],
+                "a covered slot is moved, not minted",
+                seen,
+            )?;
+            require(
+                current(new, numbers),
+                "nothing is moved to a copy that still waits for its reset",
+                seen,
+            )
         }
     }
 }

@@ -31,7 +31,10 @@ pub struct DripBook {
 
 impl DripBook {
     pub fn new(scenario: Scenario) -> Self {
-        Self { scenario, since: BTreeMap::new() }
+        Self {
+            scenario,
+            since: BTreeMap::new(),
+        }
     }
 
     pub fn enter(&mut self, change: &Change, event: &Event<'_>) -> Verdict {
@@ -42,11 +45,35 @@ impl DripBook {
         if let Some(old) = &change.old
             && !self.scenario.old_writers
         {
-            let since = self.since.get(&change.shard).copied().unwrap_or_else(|| Since::new(old));
+            let since = self
+                .since
+                .get(&change.shard)
+                .copied()
+                .unwrap_or_else(|| Since::new(old));
             if let (Some(before), Some(after)) = (old.limit(Kind::Drip), new.limit(Kind::Drip)) {
-                Limit { change, event, old, new, before, after, since: &since, place: 0 }.check()?;
+                Limit {
+                    change,
+                    event,
+                    old,
+                    new,
+                    before,
+                    after,
+                    since: &since,
+                    place: 0,
+                }
+                .check()?;
             }
-            Limit { change, event, old, new, before: &old.wcu, after: &new.wcu, since: &since, place: 1 }.check()?;
+            Limit {
+                change,
+                event,
+                old,
+                new,
+                before: &old.wcu,
+                after: &new.wcu,
+                since: &since,
+                place: 1,
+            }
+            .check()?;
         }
         let moved = change.old.as_ref().is_none_or(|old| old.rf != new.rf);
         let since = self.since.entry(change.shard).or_insert_with(|| Since::new(new));
@@ -99,8 +126,10 @@ impl Limit<'_> {
     fn check(&self) -> Verdict {
         let put_in = self.after.put_in() - self.before.put_in();
         let seen = || {
-            format!("shard {} by {:?}: {:?} -> {:?}, rf {} -> {}", self.change.shard, self.event.writer, self.before,
-                self.after, self.old.rf, self.new.rf)
+            format!(
+                "shard {} by {:?}: {:?} -> {:?}, rf {} -> {}",
+                self.change.shard, self.event.writer, self.before, self.after, self.old.rf, self.new.rf
+            )
         };
         if put_in > 0 {
             let elapsed = i128::from(self.new.rf - self.old.rf).max(0);
@@ -110,25 +139,45 @@ impl Limit<'_> {
             if !matches!(self.event.writer, Writer::Adjuster | Writer::Operator) {
                 let spent = self.after.tc - self.before.tc;
                 let most = self.ceiling().max(self.before.tk);
-                require(self.after.tk + spent.max(0) <= most, "a drip stays below its ceiling", seen)?;
+                require(
+                    self.after.tk + spent.max(0) <= most,
+                    "a drip stays below its ceiling",
+                    seen,
+                )?;
             }
         } else if put_in < 0 {
             let kept = self.after.put_in() >= self.lowest_ceiling() + self.since.least_consumed[self.place];
-            require(kept || self.since.unmarked, "a clamp takes only what is above the ceiling, once", seen)?;
+            require(
+                kept || self.since.unmarked,
+                "a clamp takes only what is above the ceiling, once",
+                seen,
+            )?;
         }
         Ok(())
     }
 
     fn rate(&self) -> i128 {
-        if self.place == 1 { self.before.ra } else { self.since.most.ra.max(self.before.ra) / self.since.least_count }
+        if self.place == 1 {
+            self.before.ra
+        } else {
+            self.since.most.ra.max(self.before.ra) / self.since.least_count
+        }
     }
 
     fn ceiling(&self) -> i128 {
-        if self.place == 1 { self.before.cp } else { self.since.most.cp.max(self.before.cp) / self.since.least_count }
+        if self.place == 1 {
+            self.before.cp
+        } else {
+            self.since.most.cp.max(self.before.cp) / self.since.least_count
+        }
     }
 
     /// A clamp may have been planned at any count and capacity since `rf` moved.
     fn lowest_ceiling(&self) -> i128 {
-        if self.place == 1 { self.before.cp } else { self.since.least_capacity.min(self.before.cp) / self.old.count }
+        if self.place == 1 {
+            self.before.cp
+        } else {
+            self.since.least_capacity.min(self.before.cp) / self.old.count
+        }
     }
 }

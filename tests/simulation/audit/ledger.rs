@@ -21,53 +21,10 @@
 
 use std::collections::BTreeMap;
 
+use super::holding::{Holding, Origin, Since};
 use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, Writer, require};
 use crate::scenario::{Kind, PERIOD_MS, Scenario, WINDOW_MS};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Fresh,
-    Moved,
-    Pending,
-}
-
-/// One shard's grant of one period.
-#[derive(Clone, Copy, Debug)]
-struct Holding {
-    shard: u32,
-    start: i64,
-    end: i64,
-    size: i128,
-    granted: i128,
-    capacity: i128,
-    origin: Origin,
-    admitted: i128,
-    topped_up: i128,
-    /// Another grant may overlap this one, for one of the reasons above.
-    excused: bool,
-    /// Made by a late request from tokens of a later period: the reset that this waits for replaces them.
-    late: bool,
-    alive: bool,
-}
-
-impl Holding {
-    fn at(&self, instant: i64) -> bool {
-        self.start <= instant && instant < self.end
-    }
-}
-
-/// What a shard saw since `rf` or the window last moved.
-#[derive(Clone, Copy, Debug, Default)]
-struct Since {
-    least_consumed: i128,
-    least_capacity: i128,
-    most_capacity: i128,
-    /// Given back by refunds.
-    refunded: i128,
-    /// Moved to new siblings.
-    moved_out: i128,
-}
 
 /// The book of one quota.
 #[derive(Clone, Debug)]
@@ -83,7 +40,14 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(kind: Kind, scenario: Scenario) -> Self {
-        Self { kind, scenario, holdings: vec![], since: BTreeMap::new(), most_capacity: 0, lost_count: false }
+        Self {
+            kind,
+            scenario,
+            holdings: vec![],
+            since: BTreeMap::new(),
+            most_capacity: 0,
+            lost_count: false,
+        }
     }
 
     /// Enters one call.
@@ -102,7 +66,10 @@ impl Ledger {
         match inserted {
             Some((shard, new)) => self.inserted(shard, new, debited, event)?,
             None => require(debited == 0, "nothing is put in or taken out but by a grant", || {
-                format!("{:?} {debited} by {:?} at {}: {:?}", self.kind, event.writer, event.now, event.changes)
+                format!(
+                    "{:?} {debited} by {:?} at {}: {:?}",
+                    self.kind, event.writer, event.now, event.changes
+                )
             })?,
         }
         for change in &event.changes {
@@ -112,8 +79,16 @@ impl Ledger {
     }
 
     /// A shard changed. Answers what was taken out of it without a grant, for a sibling.
-    fn modified(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Result<i128, super::Violation> {
-        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(0) };
+    fn modified(
+        &mut self,
+        shard: u32,
+        old: &Snapshot,
+        new: &Snapshot,
+        event: &Event<'_>,
+    ) -> Result<i128, super::Violation> {
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
+            return Ok(0);
+        };
         if self.is_swallowed(old, new, before, after, event) {
             return Ok(0);
         }
@@ -124,10 +99,20 @@ impl Ledger {
         let consumed = after.tc - before.tc;
         self.consumed(shard, consumed, event)?;
         let put_in = after.put_in() - before.put_in();
-        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} -> {after:?}", self.kind, event.writer, event.now);
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {before:?} -> {after:?}",
+                self.kind, event.writer, event.now
+            )
+        };
         if event.writer == Writer::Operator && put_in > 0 {
             require(after.tu - before.tu >= put_in, "a top-up is recorded", seen)?;
-            if let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) {
+            if let Some(holding) = self
+                .holdings
+                .iter_mut()
+                .rev()
+                .find(|holding| holding.shard == shard && holding.alive)
+            {
                 holding.topped_up += put_in;
             }
             return Ok(0);
@@ -146,15 +131,30 @@ impl Ledger {
 
     /// A writer whose clock lies before an edge moves `rf` to a window's start after it: the reset is lost, the balance
     /// stays what it was until the next one. Less is granted, never more (a fault of R6's `rf`, see the notes).
-    fn is_swallowed(&mut self, old: &Snapshot, new: &Snapshot, before: &Numbers, after: &Numbers, event: &Event<'_>) -> bool {
+    fn is_swallowed(
+        &mut self,
+        old: &Snapshot,
+        new: &Snapshot,
+        before: &Numbers,
+        after: &Numbers,
+        event: &Event<'_>,
+    ) -> bool {
         let start = new.limit(Kind::Session).and_then(|session| session.ws);
         let swallowed = self.kind == Kind::Calendar
             && edge_of(new.rf) > edge_of(old.rf)
             && start == Some(new.rf)
             && event.now < edge_of(new.rf)
             && after.put_in() == before.put_in();
-        let shard = event.changes.iter().find(|change| change.old.as_ref() == Some(old)).map(|change| change.shard);
-        for holding in self.holdings.iter_mut().filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive) {
+        let shard = event
+            .changes
+            .iter()
+            .find(|change| change.old.as_ref() == Some(old))
+            .map(|change| change.shard);
+        for holding in self
+            .holdings
+            .iter_mut()
+            .filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive)
+        {
             (holding.excused, holding.end) = (true, edge_of(new.rf) + PERIOD_MS);
         }
         swallowed
@@ -172,9 +172,19 @@ impl Ledger {
     }
 
     fn regranted(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
-        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else { return Ok(()) };
-        let seen = || format!("{:?} shard {shard} by {:?} at {}: {before:?} rf {} -> {after:?} rf {}", self.kind, event.writer, event.now, old.rf, new.rf);
-        let previous = self.holdings.iter().rposition(|holding| holding.shard == shard && holding.alive);
+        let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
+            return Ok(());
+        };
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {before:?} rf {} -> {after:?} rf {}",
+                self.kind, event.writer, event.now, old.rf, new.rf
+            )
+        };
+        let previous = self
+            .holdings
+            .iter()
+            .rposition(|holding| holding.shard == shard && holding.alive);
         if self.kind == Kind::Session && event.writer == Writer::Operator {
             // The window ends here; the next request opens another.
             if let Some(place) = previous {
@@ -187,17 +197,41 @@ impl Ledger {
         require(after.gc.is_some(), "a grant records its size", seen)?;
         let share = after.cp / size;
         let is_roll = self.kind == Kind::Session && after.ws == before.ws;
-        let spent = if is_roll { (before.tc - before.wtc.unwrap_or(before.tc)).max(0) } else { 0 };
+        let spent = if is_roll {
+            (before.tc - before.wtc.unwrap_or(before.tc)).max(0)
+        } else {
+            0
+        };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         let granted = after.tk + after.tc - before.tc;
-        let least = if event.writer == Writer::Aggregator { share } else { share.min(since.least_capacity / size) };
+        let least = if event.writer == Writer::Aggregator {
+            share
+        } else {
+            share.min(since.least_capacity / size)
+        };
         let late = before.tc - since.least_consumed.min(before.tc) + since.moved_out;
         // Clients do not pin `cp`, and `vu` = 0 does not show them a second change: only the aggregator is exact here.
-        let most = if event.writer == Writer::Aggregator { share } else { share.max(since.most_capacity / size) };
+        let most = if event.writer == Writer::Aggregator {
+            share
+        } else {
+            share.max(since.most_capacity / size)
+        };
         let is_operator = event.writer == Writer::Operator;
-        let most = if before.tk > after.tk { most + since.refunded } else { most };
-        require(is_operator || granted <= most - spent, "a grant is no more than the share", seen)?;
-        require(granted >= least - spent - late, "a grant is no less than the share", seen)?;
+        let most = if before.tk > after.tk {
+            most + since.refunded
+        } else {
+            most
+        };
+        require(
+            is_operator || granted <= most - spent,
+            "a grant is no more than the share",
+            seen,
+        )?;
+        require(
+            granted >= least - spent - late,
+            "a grant is no less than the share",
+            seen,
+        )?;
         let (start, end) = self.period(new, after);
         if after.rn != before.rn {
             // An operator grants everything anew: what was granted before no longer counts.
@@ -216,9 +250,29 @@ impl Ledger {
                 self.holdings.remove(place);
             }
         }
-        let excused = self.lost_count || event.reborn && size != event.truth || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
+        let excused = self.lost_count
+            || event.reborn && size != event.truth
+            || late
+            || size < event.truth
+            || before.gc.is_none() && old.count < event.truth;
         let admitted = spent + (after.tc - before.tc);
-        self.hold(Holding { shard, start, end, size, granted: share, capacity: after.cp, origin: Origin::Fresh, admitted, topped_up: 0, excused, late: false, alive: true }, event)
+        self.hold(
+            Holding {
+                shard,
+                start,
+                end,
+                size,
+                granted: share,
+                capacity: after.cp,
+                origin: Origin::Fresh,
+                admitted,
+                topped_up: 0,
+                excused,
+                late: false,
+                alive: true,
+            },
+            event,
+        )
     }
 
     fn period(&self, snapshot: &Snapshot, numbers: &Numbers) -> (i64, i64) {
@@ -235,14 +289,34 @@ impl Ledger {
     }
 
     fn inserted(&mut self, shard: u32, new: &Snapshot, debited: i128, event: &Event<'_>) -> Verdict {
-        let Some(numbers) = new.limit(self.kind).copied() else { return Ok(()) };
-        let seen = || format!("{:?} shard {shard} by {:?} at {}, debited {debited}: {numbers:?} rf {}", self.kind, event.writer, event.now, new.rf);
+        let Some(numbers) = new.limit(self.kind).copied() else {
+            return Ok(());
+        };
+        let seen = || {
+            format!(
+                "{:?} shard {shard} by {:?} at {}, debited {debited}: {numbers:?} rf {}",
+                self.kind, event.writer, event.now, new.rf
+            )
+        };
         let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
         let held = numbers.put_in();
         let (start, end) = self.period(new, &numbers);
         let mut holding = Holding {
-            shard, start, end, size, granted: 0, capacity: numbers.cp, origin: Origin::Moved, admitted: numbers.tc,
-            topped_up: 0, excused: self.lost_count || event.reborn && size != event.truth || numbers.gc.is_none() || size < event.truth, late: false, alive: true,
+            shard,
+            start,
+            end,
+            size,
+            granted: 0,
+            capacity: numbers.cp,
+            origin: Origin::Moved,
+            admitted: numbers.tc,
+            topped_up: 0,
+            excused: self.lost_count
+                || event.reborn && size != event.truth
+                || numbers.gc.is_none()
+                || size < event.truth,
+            late: false,
+            alive: true,
         };
         // Its siblings are in a later period already: its own is over, and only late requests can spend it.
         holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
@@ -251,20 +325,31 @@ impl Ledger {
             require(held == -debited, "a move puts in what it takes out", seen)?;
             return self.hold(holding, event);
         }
-        require(held == numbers.cp / size || numbers.gc.is_none(), "a fresh share is a share", seen)?;
+        require(
+            held == numbers.cp / size || numbers.gc.is_none(),
+            "a fresh share is a share",
+            seen,
+        )?;
         holding.granted = numbers.cp / size;
         let is_copy = event.writer == Writer::Aggregator;
         let waits = match self.kind {
             Kind::Calendar => edge_of(event.now) > new.rf,
-            _ => numbers.ws.is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
+            _ => numbers
+                .ws
+                .is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
         };
-        holding.origin = if is_copy && waits { Origin::Pending } else { Origin::Fresh };
+        holding.origin = if is_copy && waits {
+            Origin::Pending
+        } else {
+            Origin::Fresh
+        };
         self.hold(holding, event)
     }
 
     /// A new holding: fresh grants of one instant cover disjoint slots.
     fn hold(&mut self, new: Holding, event: &Event<'_>) -> Verdict {
-        self.holdings.retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
+        self.holdings
+            .retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
         self.most_capacity = self.most_capacity.max(new.capacity);
         if new.origin == Origin::Fresh && !new.excused {
             let clash = self.holdings.iter().find(|old| {
@@ -276,7 +361,10 @@ impl Ledger {
                     && i128::from(old.shard) % least == i128::from(new.shard) % least
             });
             require(clash.is_none(), "fresh grants cover disjoint slots", || {
-                format!("{:?} by {:?} at {}: {clash:?} and {new:?}, {:?}", self.kind, event.writer, event.now, event.changes)
+                format!(
+                    "{:?} by {:?} at {}: {clash:?} and {new:?}, {:?}",
+                    self.kind, event.writer, event.now, event.changes
+                )
             })?;
         }
         let (shard, start) = (new.shard, new.start);
@@ -289,12 +377,20 @@ impl Ledger {
         let at = |holding: &&Holding| holding.at(instant);
         let admitted: i128 = self.holdings.iter().filter(at).map(|holding| holding.admitted).sum();
         let topped_up: i128 = self.holdings.iter().filter(at).map(|holding| holding.topped_up).sum();
-        let excused: i128 =
-            self.holdings.iter().filter(at).filter(|holding| holding.excused).map(|holding| holding.granted).sum();
+        let excused: i128 = self
+            .holdings
+            .iter()
+            .filter(at)
+            .filter(|holding| holding.excused)
+            .map(|holding| holding.granted)
+            .sum();
         let most = self.most_capacity + topped_up + excused;
         require(admitted <= most, "admitted is at most the capacity", || {
             let holdings: Vec<_> = self.holdings.iter().filter(at).collect();
-            format!("{:?} shard {shard} at {instant}: {admitted} > {most}: {holdings:?}", self.kind)
+            format!(
+                "{:?} shard {shard} at {instant}: {admitted} > {most}: {holdings:?}",
+                self.kind
+            )
         })
     }
 
@@ -303,14 +399,22 @@ impl Ledger {
         if amount == 0 || event.writer == Writer::Adjuster && amount > 0 {
             return Ok(());
         }
-        let Some(holding) = self.holdings.iter_mut().rev().find(|holding| holding.shard == shard && holding.alive) else {
+        let Some(holding) = self
+            .holdings
+            .iter_mut()
+            .rev()
+            .find(|holding| holding.shard == shard && holding.alive)
+        else {
             return Ok(());
         };
         holding.admitted += amount;
         let (start, end, pending) = (holding.start, holding.end, holding.origin == Origin::Pending);
         let late = event.now < end;
         require(!pending || amount < 0 || late, "a pending copy is not spent", || {
-            format!("{:?} shard {shard} by {:?} at {}: {amount}", self.kind, event.writer, event.now)
+            format!(
+                "{:?} shard {shard} by {:?} at {}: {amount}",
+                self.kind, event.writer, event.now
+            )
         })?;
         self.bounded(shard, start)
     }
@@ -318,20 +422,36 @@ impl Ledger {
     fn removed(&mut self, shard: u32) {
         self.since.remove(&shard);
         self.lost_count |= shard == 0;
-        for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard && holding.alive) {
+        for holding in self
+            .holdings
+            .iter_mut()
+            .filter(|holding| holding.shard == shard && holding.alive)
+        {
             holding.alive = false;
             holding.excused = true;
         }
     }
 
     fn note(&mut self, shard: u32, old: Option<&Snapshot>, new: Option<&Snapshot>) {
-        let Some(after) = new.and_then(|new| new.limit(self.kind)) else { return };
+        let Some(after) = new.and_then(|new| new.limit(self.kind)) else {
+            return;
+        };
         let moved = old.zip(new).is_none_or(|(old, new)| old.rf != new.rf);
-        let consumed = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.tc - before.tc);
-        let put_in = old.and_then(|old| old.limit(self.kind)).map_or(0, |before| after.put_in() - before.put_in());
+        let consumed = old
+            .and_then(|old| old.limit(self.kind))
+            .map_or(0, |before| after.tc - before.tc);
+        let put_in = old
+            .and_then(|old| old.limit(self.kind))
+            .map_or(0, |before| after.put_in() - before.put_in());
         let since = self.since.entry(shard).or_default();
         if moved {
-            *since = Since { least_consumed: after.tc, least_capacity: after.cp, most_capacity: after.cp, refunded: 0, moved_out: 0 };
+            *since = Since {
+                least_consumed: after.tc,
+                least_capacity: after.cp,
+                most_capacity: after.cp,
+                refunded: 0,
+                moved_out: 0,
+            };
         }
         since.least_consumed = since.least_consumed.min(after.tc);
         since.least_capacity = since.least_capacity.min(after.cp);

@@ -5,59 +5,115 @@ use super::{Event, Verdict, require};
 use crate::scenario::{Kind, WINDOW_MS};
 
 pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
-    let seen = || format!("shard {shard} at {}: {old:?} -> {new:?}, shown {:?}", event.now, event.shown.keys());
+    let seen = || {
+        format!(
+            "shard {shard} at {}: {old:?} -> {new:?}, shown {:?}",
+            event.now,
+            event.shown.keys()
+        )
+    };
     if old.count != new.count {
         return count(shard, old, new, event);
     }
     for kind in Kind::ALL {
-        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else { continue };
+        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else {
+            continue;
+        };
         require(before.tc == after.tc, "the aggregator never consumes", seen)?;
-        require((before.cp, before.ra, before.rp) == (after.cp, after.ra, after.rp), "parameters are not written", seen)?;
+        require(
+            (before.cp, before.ra, before.rp) == (after.cp, after.ra, after.rp),
+            "parameters are not written",
+            seen,
+        )?;
         if kind == Kind::Session {
             window(before, after, old, new, event)?;
         }
     }
     let refills = old.rf != new.rf || old.wcu.tk != new.wcu.tk;
     // `vu` shows a schedule that turned bad after the image, unless it was 0 before.
-    require(!refills || old.decodes || old.vu == Some(0), "an item whose schedule will not decode is left alone", seen)?;
+    require(
+        !refills || old.decodes || old.vu == Some(0),
+        "an item whose schedule will not decode is left alone",
+        seen,
+    )?;
     restamp(old, new, event)
 }
 
 /// R7 on shard 0, R8 on the others.
 fn count(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
-    let seen = || format!("shard {shard} at {}, truth {}: {old:?} -> {new:?}", event.now, event.truth);
+    let seen = || {
+        format!(
+            "shard {shard} at {}, truth {}: {old:?} -> {new:?}",
+            event.now, event.truth
+        )
+    };
     if shard == 0 {
         return require(new.count == (old.count * 2).min(32), "a doubling doubles once", seen);
     }
     // A rise of the entity's last life raises the shards of this one: R8 does not look at shard 0 before it raises.
-    require(new.count <= event.truth || event.truth == 0 || event.reborn, "no shard counts more than shard 0", seen)?;
+    require(
+        new.count <= event.truth || event.truth == 0 || event.reborn,
+        "no shard counts more than shard 0",
+        seen,
+    )?;
     for kind in [Kind::Calendar, Kind::Session] {
-        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else { continue };
+        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else {
+            continue;
+        };
         require(before.tk == after.tk, "a raise moves no tokens", seen)?;
-        require(before.gc.is_none_or(|size| after.gc == Some(size)), "a raise keeps a recorded grant", seen)?;
+        require(
+            before.gc.is_none_or(|size| after.gc == Some(size)),
+            "a raise keeps a recorded grant",
+            seen,
+        )?;
         let was_shown = event.shown.get(&shard).is_some_and(Option::is_some);
-        require(!was_shown || !old.decodes || after.gc.is_some(), "a raise records the grant it found", seen)?;
+        require(
+            !was_shown || !old.decodes || after.gc.is_some(),
+            "a raise records the grant it found",
+            seen,
+        )?;
     }
     Ok(())
 }
 
 /// R4 and R11 on a session quota.
 fn window(before: &Numbers, after: &Numbers, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
-    let seen = || format!("at {}: {before:?} -> {after:?}, rf {} -> {}, vu {:?}", event.now, old.rf, new.rf, new.vu);
+    let seen = || {
+        format!(
+            "at {}: {before:?} -> {after:?}, rf {} -> {}, vu {:?}",
+            event.now, old.rf, new.rf, new.vu
+        )
+    };
     if after.ws != before.ws {
         require(after.tk == before.tk, "only a start travels, never tokens", seen)?;
         require(after.wa == before.wa, "a propagated window is not yet applied", seen)?;
-        require(after.wtc == Some(before.tc), "a window records what was consumed before it", seen)?;
+        require(
+            after.wtc == Some(before.tc),
+            "a window records what was consumed before it",
+            seen,
+        )?;
         require(new.vu == Some(0), "a propagated window stops the fast path", seen)?;
         let start = after.ws.unwrap_or(0);
         let ended = before.ws.is_none_or(|own| own <= start - WINDOW_MS);
         require(ended, "a start is written only over a window that had ended", seen)?;
-        require(before.wa.is_some() || old.rf < start, "an unmarked shard is told only of later windows", seen)?;
+        require(
+            before.wa.is_some() || old.rf < start,
+            "an unmarked shard is told only of later windows",
+            seen,
+        )?;
         require(start + WINDOW_MS > event.now, "an ended window is not propagated", seen)?;
     }
     if after.wa != before.wa && after.tk != before.tk {
-        require(after.wa == before.ws, "a roll applies the window that was propagated", seen)?;
-        require(before.ws.is_some_and(|start| start + WINDOW_MS > event.now), "an ended window is not rolled", seen)?;
+        require(
+            after.wa == before.ws,
+            "a roll applies the window that was propagated",
+            seen,
+        )?;
+        require(
+            before.ws.is_some_and(|start| start + WINDOW_MS > event.now),
+            "an ended window is not rolled",
+            seen,
+        )?;
     }
     Ok(())
 }
@@ -71,19 +127,33 @@ fn restamp(old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
     let Some((before, after)) = old.vu.zip(new.vu) else {
         return require(false, "vu is neither made nor removed", seen);
     };
-    require(before <= event.now && after > event.now, "vu is moved only when expired, and into the future", seen)?;
+    require(
+        before <= event.now && after > event.now,
+        "vu is moved only when expired, and into the future",
+        seen,
+    )?;
     if new.limit(Kind::Calendar).is_some() {
-        require(after <= edge_of(event.now) + crate::scenario::PERIOD_MS, "vu ends at the next edge", seen)?;
+        require(
+            after <= edge_of(event.now) + crate::scenario::PERIOD_MS,
+            "vu ends at the next edge",
+            seen,
+        )?;
     }
     if let Some(session) = new.limit(Kind::Session) {
         let end = session.ws.map_or(event.now, |start| start + WINDOW_MS);
         require(after <= end, "vu ends with the window", seen)?;
     }
     for kind in [Kind::Calendar, Kind::Session] {
-        let (Some(was), Some(is)) = (old.limit(kind), new.limit(kind)) else { continue };
+        let (Some(was), Some(is)) = (old.limit(kind), new.limit(kind)) else {
+            continue;
+        };
         let rests = was.tk == is.tk && was.gc == is.gc;
         let ceiling = is.cp / is.gc.filter(|size| *size >= 1).unwrap_or(new.count) + is.tu;
-        require(!rests || is.tk <= ceiling, "vu is not moved while a quota is above its ceiling", seen)?;
+        require(
+            !rests || is.tk <= ceiling,
+            "vu is not moved while a quota is above its ceiling",
+            seen,
+        )?;
     }
     Ok(())
 }

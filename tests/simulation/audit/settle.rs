@@ -13,10 +13,18 @@ pub fn check(shards: &BTreeMap<u32, Snapshot>, stragglers: &BTreeSet<u32>, now: 
         let agrees = shard.count == zero.count || stragglers.contains(id);
         require(!complete || agrees, "after quiet every shard agrees on the count", seen)?;
     }
-    let starts = shards.values().filter_map(|shard| shard.limit(Kind::Session)).filter(|own| own.wa == own.ws).filter_map(|own| own.ws);
-    let Some(newest) = starts.max().filter(|start| start + WINDOW_MS > now) else { return Ok(()) };
+    let starts = shards
+        .values()
+        .filter_map(|shard| shard.limit(Kind::Session))
+        .filter(|own| own.wa == own.ws)
+        .filter_map(|own| own.ws);
+    let Some(newest) = starts.max().filter(|start| start + WINDOW_MS > now) else {
+        return Ok(());
+    };
     for (id, shard) in shards {
-        let Some(own) = shard.limit(Kind::Session) else { continue };
+        let Some(own) = shard.limit(Kind::Session) else {
+            continue;
+        };
         let lags = own.ws.is_none_or(|start| start <= newest - WINDOW_MS) && (own.wa.is_some() || shard.rf < newest);
         let seen = || format!("shard {id} at {now}: {own:?}, newest {newest}");
         require(!complete || !lags, "after quiet no live window lags", seen)?;

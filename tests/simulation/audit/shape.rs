@@ -4,7 +4,9 @@ use super::{Change, Event, Verdict, Writer, require};
 use crate::scenario::{Kind, WINDOW_MS};
 
 pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
-    let (Some(old), Some(new)) = (&change.old, &change.new) else { return Ok(()) };
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return Ok(());
+    };
     let seen = || format!("shard {} by {:?}: {old:?} -> {new:?}", change.shard, event.writer);
     // Writers before ADR-140 stamp their own clock.
     let keeps_rf = event.writer != Writer::OldWriter;
@@ -12,10 +14,16 @@ pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
     require(new.count >= old.count, "shard_count never goes backward", seen)?;
     require(new.count <= 32, "never more than 32 shards", seen)?;
     for kind in Kind::ALL {
-        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else { continue };
+        let (Some(before), Some(after)) = (old.limit(kind), new.limit(kind)) else {
+            continue;
+        };
         let refunds = event.writer == Writer::Adjuster;
         require(refunds || after.tc >= before.tc, "tc never goes backward", seen)?;
-        require(after.gc.is_none_or(|size| size <= new.count), "gc is a count the shard knew of", seen)?;
+        require(
+            after.gc.is_none_or(|size| size <= new.count),
+            "gc is a count the shard knew of",
+            seen,
+        )?;
         // An operator's reset of a session ends the window that is open.
         if let (Some(start), Some(moved)) = (before.ws, after.ws)
             && start != moved
@@ -24,8 +32,16 @@ pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
             // A client pins `vu`, and cannot tell a propagation's 0 from an earlier one: it may open a window over one
             // that it was not shown, but never over one that the shard had applied (ADR-140, "staggered").
             let unseen = event.writer == Writer::Client && old.vu == Some(0) && before.wa.is_none_or(|wa| wa < start);
-            let last = if unseen { before.wa.unwrap_or(moved - WINDOW_MS) } else { start };
-            require(moved >= last + WINDOW_MS, "a window opens only after the last has ended", seen)?;
+            let last = if unseen {
+                before.wa.unwrap_or(moved - WINDOW_MS)
+            } else {
+                start
+            };
+            require(
+                moved >= last + WINDOW_MS,
+                "a window opens only after the last has ended",
+                seen,
+            )?;
         }
         if let (Some(applied), Some(moved)) = (before.wa, after.wa)
             && event.writer != Writer::Operator

@@ -61,14 +61,19 @@ pub struct Snapshot {
 impl Snapshot {
     /// Reads an item.
     pub fn of(item: &Item) -> Self {
-        let Ok(bucket) = Bucket::from_item(item) else { return Self::default() };
+        let Ok(bucket) = Bucket::from_item(item) else {
+            return Self::default();
+        };
         let numbers = |name: &str| bucket.limit(name).map(|limit| Numbers::of(limit, item));
         Self {
             rf: bucket.fields.last_refill.map_or(0, |instant| instant.0),
             vu: bucket.fields.valid_until.map(|instant| instant.0),
             count: bucket.fields.shard_count().get().into(),
             decodes: !matches!(item.get("sched"), Some(AttributeValue::S(text)) if text == "bad"),
-            stamp: (bucket.fields.parent_generation, bucket.fields.parent_incarnation.map(str::to_owned)),
+            stamp: (
+                bucket.fields.parent_generation,
+                bucket.fields.parent_incarnation.map(str::to_owned),
+            ),
             limits: Kind::ALL.map(|kind| numbers(kind.limit())),
             wcu: numbers(WCU).unwrap_or_default(),
         }

@@ -67,7 +67,12 @@ async fn spend(client: &Client, shard: u32, amount: i128) -> Spent {
         actions.push(add(field(kind.limit(), LimitField::Tk), -amount));
         actions.push(add(field(kind.limit(), LimitField::Tc), amount));
     }
-    let update = Update { key: shard_key(shard), actions, conditions, return_item_on_failure: true };
+    let update = Update {
+        key: shard_key(shard),
+        actions,
+        conditions,
+        return_item_on_failure: true,
+    };
     match client.table.update(&update).await {
         Ok(UpdateOutcome::Applied) => Spent::Yes,
         Ok(UpdateOutcome::LostRace { found }) => {
@@ -93,7 +98,9 @@ pub(super) async fn slow(client: &Client, shard: u32, amount: i128) -> Ended {
                 None => continue,
             }
         };
-        let Some(pass) = pass(&item, client.now) else { return Ended::Refused };
+        let Some(pass) = pass(&item, client.now) else {
+            return Ended::Refused;
+        };
         if !pass.admits(amount) {
             return Ended::Refused;
         }
@@ -134,7 +141,11 @@ pub(super) async fn propagate_window(client: &Client, shard: u32, limit: &str, s
             super::set(&start_field, start.into()),
             super::set(field(limit, LimitField::Rsa), WINDOW_S.into()),
             super::set("vu", 0),
-            Action::SetFrom { attribute: field(limit, LimitField::Wtc), source: consumed, default: number(0) },
+            Action::SetFrom {
+                attribute: field(limit, LimitField::Wtc),
+                source: consumed,
+                default: number(0),
+            },
         ];
         let applied = Condition::Exists(field(limit, LimitField::Wa));
         let older = Condition::compare("rf", Comparison::Less, start.into());
@@ -144,7 +155,12 @@ pub(super) async fn propagate_window(client: &Client, shard: u32, limit: &str, s
             Condition::Any(vec![applied, older]),
             Condition::Any(vec![Condition::Absent(start_field.clone()), ended]),
         ];
-        let update = Update { key: shard_key(sibling), actions, conditions, return_item_on_failure: false };
+        let update = Update {
+            key: shard_key(sibling),
+            actions,
+            conditions,
+            return_item_on_failure: false,
+        };
         if client.table.update(&update).await.is_err() {
             return;
         }

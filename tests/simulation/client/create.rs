@@ -9,9 +9,7 @@ use limiter_aggregator::plan::funding::{Funding, Grant, fund};
 use limiter_aggregator::plan::quota::{Period, grant_size};
 use limiter_aggregator::table::{Consistency, Table, TransactionOutcome};
 use limiter_aggregator::units::{EpochMillis, Millitokens, ShardCount, ShardId};
-use limiter_aggregator::write::{
-    Check, Comparison, Condition, Put, Transaction, TransactionAction, Update,
-};
+use limiter_aggregator::write::{Check, Comparison, Condition, Put, Transaction, TransactionAction, Update};
 
 use super::acquire::propagate_window;
 use super::refund::Lease;
@@ -37,14 +35,23 @@ pub async fn create(client: &Client, shard: u32, amount: i128) -> Option<Ended> 
 }
 
 async fn try_create(client: &Client, shard: u32, amount: i128) -> Option<Ended> {
-    let Ok(owner) = client.table.read(&[GROUP.meta()], Consistency::Eventual).await else { return Some(Ended::Done) };
+    let Ok(owner) = client.table.read(&[GROUP.meta()], Consistency::Eventual).await else {
+        return Some(Ended::Done);
+    };
     let owner = owner.into_iter().next().flatten();
     let others: Vec<u32> = (0..client.known.get()).filter(|other| *other != shard).collect();
     let keys: Vec<_> = others.iter().map(|other| shard_key(*other)).collect();
-    let read = if keys.is_empty() { Ok(vec![]) } else { client.table.read(&keys, Consistency::Eventual).await };
+    let read = if keys.is_empty() {
+        Ok(vec![])
+    } else {
+        client.table.read(&keys, Consistency::Eventual).await
+    };
     let Ok(read) = read else { return Some(Ended::Done) };
-    let siblings: BTreeMap<u32, Item> =
-        others.into_iter().zip(read).filter_map(|(other, item)| Some((other, item?))).collect();
+    let siblings: BTreeMap<u32, Item> = others
+        .into_iter()
+        .zip(read)
+        .filter_map(|(other, item)| Some((other, item?)))
+        .collect();
     if !client.scenario.open_fan_outs {
         siblings.values().for_each(|item| client.learn(item));
     }
@@ -63,7 +70,11 @@ async fn try_create(client: &Client, shard: u32, amount: i128) -> Option<Ended> 
     if let Some(start) = plan.opens {
         propagate_window(client, shard, Kind::Session.limit(), start).await;
     }
-    Some(if admitted { Ended::Admitted(Lease::new(client, shard, amount)) } else { Ended::Refused })
+    Some(if admitted {
+        Ended::Admitted(Lease::new(client, shard, amount))
+    } else {
+        Ended::Refused
+    })
 }
 
 fn kinds(client: &Client) -> impl Iterator<Item = Kind> + use<> {
@@ -91,26 +102,50 @@ async fn repair(client: &Client, plan: &Plan) {
         actions.push(set(field(kind.limit(), LimitField::Gc), plan.count.into()));
     }
     let conditions = vec![Condition::compare("shard_count", Comparison::Less, count)];
-    let update = Update { key: shard_key(plan.shard), actions, conditions, return_item_on_failure: false };
+    let update = Update {
+        key: shard_key(plan.shard),
+        actions,
+        conditions,
+        return_item_on_failure: false,
+    };
     let _raised = client.table.update(&update).await;
 }
 
 fn plan(client: &Client, shard: u32, siblings: &BTreeMap<u32, Item>, owner: Option<&Item>) -> Plan {
     let count = client.known.get().max(shard + 1);
-    let mut plan = Plan { shard, count, item: Item::new(), debits: BTreeMap::new(), moves: false, opens: None };
+    let mut plan = Plan {
+        shard,
+        count,
+        item: Item::new(),
+        debits: BTreeMap::new(),
+        moves: false,
+        opens: None,
+    };
     plan.base(client, owner);
     let mut boundary = None;
     for kind in kinds(client) {
         plan.parameters(client, kind);
         match kind {
             Kind::Drip => {
-                let share = client.configuration.borrow().parameters(kind).capacity.share(shard_count(count));
+                let share = client
+                    .configuration
+                    .borrow()
+                    .parameters(kind)
+                    .capacity
+                    .share(shard_count(count));
                 plan.put(kind, LimitField::Tk, share.0);
             }
             Kind::Calendar => {
                 let edge = client.now - client.now.rem_euclid(PERIOD_MS);
                 boundary = boundary.into_iter().chain([edge + PERIOD_MS]).min();
-                plan.fund(client, kind, Period::Calendar { edge: Some(EpochMillis(edge)) }, siblings);
+                plan.fund(
+                    client,
+                    kind,
+                    Period::Calendar {
+                        edge: Some(EpochMillis(edge)),
+                    },
+                    siblings,
+                );
             }
             Kind::Session => {
                 let start = plan.window(client, siblings);
@@ -136,7 +171,12 @@ impl Plan {
 
     fn base(&mut self, client: &Client, owner: Option<&Item>) {
         let key = shard_key(self.shard);
-        let mut texts = vec![("PK", key.pk), ("SK", key.sk), ("entity_id", "e".into()), ("resource", "r".into())];
+        let mut texts = vec![
+            ("PK", key.pk),
+            ("SK", key.sk),
+            ("entity_id", "e".into()),
+            ("resource", "r".into()),
+        ];
         texts.extend(GROUP.bucket_index_keys(ShardId(self.shard)));
         for (name, value) in texts {
             self.item.insert(name.to_owned(), text(value));
@@ -174,7 +214,9 @@ impl Plan {
     /// The window of a new shard: shard 0's, if it is live, or one that opens now.
     fn window(&mut self, client: &Client, siblings: &BTreeMap<u32, Item>) -> i64 {
         let limit = Kind::Session.limit();
-        let theirs = siblings.get(&0).and_then(|item| instant(item, &field(limit, LimitField::Ws)));
+        let theirs = siblings
+            .get(&0)
+            .and_then(|item| instant(item, &field(limit, LimitField::Ws)));
         let live = theirs.filter(|start| start + WINDOW_MS > client.now);
         let start = live.unwrap_or(client.now);
         self.opens = if live.is_none() { Some(start) } else { None };
@@ -192,10 +234,16 @@ impl Plan {
         let mut grants = Vec::new();
         for (sibling, item) in siblings {
             let Ok(bucket) = Bucket::from_item(item) else { continue };
-            let Some(limit) = bucket.limit(kind.limit()) else { continue };
+            let Some(limit) = bucket.limit(kind.limit()) else {
+                continue;
+            };
             if let Some(balance) = limit.balance.filter(|_| period.is_current(&bucket.fields, limit, now)) {
                 let size = grant_size(limit, bucket.fields.shard_count(), capacity);
-                grants.push(Grant { shard: ShardId(*sibling), size, balance });
+                grants.push(Grant {
+                    shard: ShardId(*sibling),
+                    size,
+                    balance,
+                });
             }
         }
         let funding = fund(ShardId(self.shard), shard_count(self.count), capacity, &grants);
@@ -236,16 +284,28 @@ impl Plan {
     fn transaction(&self, owner: Option<&Item>, amount: i128, client: &Client) -> Transaction {
         let mut item = self.item.clone();
         for kind in kinds(client) {
-            item.insert(field(kind.limit(), LimitField::Tk), number(balance(&self.item, kind.limit()) - amount));
+            item.insert(
+                field(kind.limit(), LimitField::Tk),
+                number(balance(&self.item, kind.limit()) - amount),
+            );
             item.insert(field(kind.limit(), LimitField::Tc), number(amount));
         }
         let conditions = match owner {
             Some(owner) => vec![Condition::item_exists(), as_read(owner, "pgen"), as_read(owner, "pinc")],
             None => vec![Condition::item_absent()],
         };
-        let mut actions = vec![TransactionAction::Put(Put { item, conditions: vec![Condition::item_absent()] })];
+        let mut actions = vec![TransactionAction::Put(Put {
+            item,
+            conditions: vec![Condition::item_absent()],
+        })];
         actions.extend(self.debits.values().cloned().map(TransactionAction::Update));
-        actions.push(TransactionAction::Check(Check { key: GROUP.meta(), conditions }));
-        Transaction { actions, token: client.token() }
+        actions.push(TransactionAction::Check(Check {
+            key: GROUP.meta(),
+            conditions,
+        }));
+        Transaction {
+            actions,
+            token: client.token(),
+        }
     }
 }

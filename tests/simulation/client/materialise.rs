@@ -67,17 +67,27 @@ pub fn pass(item: &Item, now: i64) -> Option<Pass> {
     let mut boundary = schedules.next_boundary(EpochMillis(now)).map(|boundary| boundary.0);
     let mut rf = last_refill.0.max(now);
     for limit in &bucket.limits {
-        let Some(numbers) = NumericLimit::of(limit) else { continue };
+        let Some(numbers) = NumericLimit::of(limit) else {
+            continue;
+        };
         let recovery = schedules.recovery(&bucket.fields, limit, &numbers.base);
         let one = materialise(&bucket, limit, numbers, recovery, &schedules, now)?;
         if recovery == Recovery::Session {
-            let end = one.window.zip(limit.window_length_ms()).map(|(start, length)| start + length);
+            let end = one
+                .window
+                .zip(limit.window_length_ms())
+                .map(|(start, length)| start + length);
             boundary = boundary.into_iter().chain(end).min();
             rf = rf.max(one.window.unwrap_or(rf));
         }
         limits.push(one);
     }
-    Some(Pass { limits, last_refill: rf, valid_until: boundary, count: bucket.fields.shard_count().get() })
+    Some(Pass {
+        limits,
+        last_refill: rf,
+        valid_until: boundary,
+        count: bucket.fields.shard_count().get(),
+    })
 }
 
 fn materialise(
@@ -92,8 +102,14 @@ fn materialise(
     let share = shard_share(limit, numbers.base.capacity, count);
     let read = numbers.balance;
     let rest = || {
-        let granted = numbers.base.capacity.share(grant_size(limit, count, numbers.base.capacity));
-        (Due::Rest, read.min(Millitokens(granted.0 + limit.topped_up.unwrap_or_default().0)))
+        let granted = numbers
+            .base
+            .capacity
+            .share(grant_size(limit, count, numbers.base.capacity));
+        (
+            Due::Rest,
+            read.min(Millitokens(granted.0 + limit.topped_up.unwrap_or_default().0)),
+        )
     };
     let resets = schedules.resets(&bucket.fields, limit);
     let edge = resets.and_then(|resets| resets.previous_edge(EpochMillis(now)));
@@ -102,11 +118,19 @@ fn materialise(
         Recovery::Never => (Due::Rest, read),
         Recovery::Drip => {
             let refill = shard_share(limit, numbers.base.refill, count);
-            let own = Parameters { capacity: share, refill, period_ms: numbers.base.period_ms };
+            let own = Parameters {
+                capacity: share,
+                refill,
+                period_ms: numbers.base.period_ms,
+            };
             (Due::Drip, project(read, &own, now - last_refill.0)?.balance)
         }
         Recovery::Calendar => {
-            if edge.is_some_and(|edge| edge > last_refill) { (Due::Reset, share) } else { rest() }
+            if edge.is_some_and(|edge| edge > last_refill) {
+                (Due::Reset, share)
+            } else {
+                rest()
+            }
         }
         Recovery::Session => match limit.window_start {
             Some(start) if start.0 + limit.window_length_ms()? > now => {
@@ -126,7 +150,15 @@ fn materialise(
     };
     let has_top_up = limit.topped_up.is_some();
     let limit = limit.name.to_owned();
-    Some(Materialised { limit, due, read: read.0, balance: balance.0, window, edge: edge.map(|edge| edge.0), has_top_up })
+    Some(Materialised {
+        limit,
+        due,
+        read: read.0,
+        balance: balance.0,
+        window,
+        edge: edge.map(|edge| edge.0),
+        has_top_up,
+    })
 }
 
 impl Pass {
@@ -138,7 +170,9 @@ impl Pass {
 
     /// Whether every limit allows the amount.
     pub fn admits(&self, amount: i128) -> bool {
-        self.limits.iter().all(|limit| limit.limit == WCU || limit.balance >= amount)
+        self.limits
+            .iter()
+            .all(|limit| limit.limit == WCU || limit.balance >= amount)
     }
 
     /// The write on its conditions: the item is as it was read as far as this pass relies on it.
@@ -146,7 +180,9 @@ impl Pass {
         let mut actions = vec![set("rf", self.last_refill.into())];
         actions.push(match self.valid_until {
             Some(boundary) => set("vu", boundary.into()),
-            None => Action::Remove { attribute: "vu".to_owned() },
+            None => Action::Remove {
+                attribute: "vu".to_owned(),
+            },
         });
         let mut conditions = vec![as_read(item, "rf"), as_read(item, "vu")];
         for limit in &self.limits {
@@ -159,20 +195,33 @@ impl Pass {
                 at_most(count, self.count.into()),
             ]));
         }
-        Update { key: shard_key(shard), actions, conditions, return_item_on_failure: false }
+        Update {
+            key: shard_key(shard),
+            actions,
+            conditions,
+            return_item_on_failure: false,
+        }
     }
 
     /// The amount alone, after the race for `rf` was lost: whoever won it did the rest.
     pub fn consumption(&self, shard: u32, amount: i128) -> Update {
-        let mut update =
-            Update { key: shard_key(shard), actions: vec![], conditions: vec![], return_item_on_failure: false };
+        let mut update = Update {
+            key: shard_key(shard),
+            actions: vec![],
+            conditions: vec![],
+            return_item_on_failure: false,
+        };
         for limit in self.limits.iter().filter(|limit| limit.limit != WCU) {
             let balance = field(&limit.limit, LimitField::Tk);
             update.conditions.push(at_least(&balance, amount));
             if let Some(window) = limit.window {
-                update.conditions.push(equals(field(&limit.limit, LimitField::Wa), window.into()));
+                update
+                    .conditions
+                    .push(equals(field(&limit.limit, LimitField::Wa), window.into()));
             }
-            update.conditions.extend(limit.edge.map(|edge| at_least("rf", edge.into())));
+            update
+                .conditions
+                .extend(limit.edge.map(|edge| at_least("rf", edge.into())));
             update.actions.push(add(balance, -amount));
             update.actions.push(add(field(&limit.limit, LimitField::Tc), amount));
         }
@@ -208,13 +257,18 @@ impl Materialised {
         }
         actions.push(set(field(&self.limit, LimitField::Gc), pass.count.into()));
         if self.has_top_up {
-            actions.push(Action::Remove { attribute: field(&self.limit, LimitField::Tu) });
+            actions.push(Action::Remove {
+                attribute: field(&self.limit, LimitField::Tu),
+            });
         }
         if let Some(window) = self.window {
             actions.push(set(field(&self.limit, LimitField::Wa), window.into()));
             if self.due == Due::Open {
                 actions.push(set(field(&self.limit, LimitField::Ws), window.into()));
-                actions.push(set(field(&self.limit, LimitField::Rsa), crate::scenario::WINDOW_S.into()));
+                actions.push(set(
+                    field(&self.limit, LimitField::Rsa),
+                    crate::scenario::WINDOW_S.into(),
+                ));
             }
         }
     }

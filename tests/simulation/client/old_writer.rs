@@ -18,15 +18,23 @@ pub async fn old_acquire(client: Client, draw: u32, amount: i128) -> Ended {
         Ok(UpdateOutcome::LostRace { .. }) => {}
         Err(_) => return Ended::Done,
     }
-    let Some(item) = client.read_shard(shard).await else { return Ended::Refused };
-    let Some(pass) = pass(&item, client.now) else { return Ended::Refused };
+    let Some(item) = client.read_shard(shard).await else {
+        return Ended::Refused;
+    };
+    let Some(pass) = pass(&item, client.now) else {
+        return Ended::Refused;
+    };
     let mut update = consumption(&client, shard, amount);
     update.actions.clear();
     update.conditions = vec![as_read(&item, "rf")];
     update.actions.push(set("rf", client.now.into()));
     for limit in pass.limits.iter().filter(|limit| Kind::of(&limit.limit).is_some()) {
         // It drips and resets as it knows, but a window is nothing to it.
-        let balance = if matches!(limit.due, Due::Drip | Due::Reset) { limit.balance } else { limit.read };
+        let balance = if matches!(limit.due, Due::Drip | Due::Reset) {
+            limit.balance
+        } else {
+            limit.read
+        };
         if balance < amount {
             return Ended::Refused;
         }
@@ -49,7 +57,9 @@ fn consumption(client: &Client, shard: u32, amount: i128) -> Update {
         return_item_on_failure: false,
     };
     for kind in Kind::ALL.into_iter().filter(|kind| client.scenario.has(*kind)) {
-        update.conditions.push(at_least(field(kind.limit(), LimitField::Tk), amount));
+        update
+            .conditions
+            .push(at_least(field(kind.limit(), LimitField::Tk), amount));
         update.actions.push(add(field(kind.limit(), LimitField::Tk), -amount));
         update.actions.push(add(field(kind.limit(), LimitField::Tc), amount));
     }

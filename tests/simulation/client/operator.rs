@@ -36,7 +36,10 @@ pub async fn operate(client: Client, operation: Operation) -> Ended {
 async fn shards(client: &Client) -> BTreeMap<u32, Item> {
     let keys: Vec<_> = (0..32).map(shard_key).collect();
     let read = client.table.read(&keys, Consistency::Strong).await.unwrap_or_default();
-    (0..32).zip(read).filter_map(|(shard, item)| Some((shard, item?))).collect()
+    (0..32)
+        .zip(read)
+        .filter_map(|(shard, item)| Some((shard, item?)))
+        .collect()
 }
 
 /// The configuration first, then every shard, then those that came into being meanwhile.
@@ -55,14 +58,22 @@ async fn configure(client: &Client, per_mille: u16) {
 
 async fn tell(client: &Client, shard: u32, item: &Item) -> bool {
     let mut actions = vec![set("vu", 0)];
-    for kind in Kind::ALL.into_iter().filter(|kind| item.contains_key(&field(kind.limit(), LimitField::Cp))) {
+    for kind in Kind::ALL
+        .into_iter()
+        .filter(|kind| item.contains_key(&field(kind.limit(), LimitField::Cp)))
+    {
         let parameters = client.configuration.borrow().parameters(kind);
         actions.push(set(field(kind.limit(), LimitField::Cp), parameters.capacity.0));
         actions.push(set(field(kind.limit(), LimitField::Ra), parameters.refill.0));
         actions.push(set(field(kind.limit(), LimitField::Rp), parameters.period_ms));
     }
     let conditions = vec![Condition::item_exists()];
-    let update = Update { key: shard_key(shard), actions, conditions, return_item_on_failure: false };
+    let update = Update {
+        key: shard_key(shard),
+        actions,
+        conditions,
+        return_item_on_failure: false,
+    };
     client.table.update(&update).await.is_ok()
 }
 
@@ -70,15 +81,27 @@ async fn tell(client: &Client, shard: u32, item: &Item) -> bool {
 async fn regrant(client: &Client, top_up: Option<i128>) {
     client.hold();
     let shards = shards(client).await;
-    let passes: Vec<_> = shards.iter().filter_map(|(shard, item)| Some((*shard, item, pass(item, client.now)?))).collect();
-    let at_rest = |pass: &Pass| pass.limits.iter().all(|limit| matches!(limit.due, Due::Drip | Due::Rest));
+    let passes: Vec<_> = shards
+        .iter()
+        .filter_map(|(shard, item)| Some((*shard, item, pass(item, client.now)?)))
+        .collect();
+    let at_rest = |pass: &Pass| {
+        pass.limits
+            .iter()
+            .all(|limit| matches!(limit.due, Due::Drip | Due::Rest))
+    };
     // Where a window would have to be opened first, the operator comes back later.
     if passes.is_empty() || top_up.is_some() && !passes.iter().all(|(_, _, pass)| at_rest(pass)) {
         return;
     }
     let part = top_up.map(|amount| amount / i128::try_from(passes.len()).unwrap_or(1));
-    let members = passes.iter().map(|(shard, item, pass)| TransactionAction::Update(member(*shard, item, pass, part, client)));
-    let transaction = Transaction { actions: members.collect(), token: client.token() };
+    let members = passes
+        .iter()
+        .map(|(shard, item, pass)| TransactionAction::Update(member(*shard, item, pass, part, client)));
+    let transaction = Transaction {
+        actions: members.collect(),
+        token: client.token(),
+    };
     let _done = client.table.transact(&transaction).await;
 }
 
@@ -96,7 +119,9 @@ fn member(shard: u32, item: &Item, pass: &Pass, part: Option<i128>, client: &Cli
             (Some(Kind::Calendar), None) => {
                 actions.push(set(field(&limit.limit, LimitField::Gc), pass.count.into()));
                 actions.push(add(reset_counter(&limit.limit), 1));
-                actions.push(Action::Remove { attribute: field(&limit.limit, LimitField::Tu) });
+                actions.push(Action::Remove {
+                    attribute: field(&limit.limit, LimitField::Tu),
+                });
                 let capacity = integer(item, &field(&limit.limit, LimitField::Cp)).unwrap_or(0);
                 capacity / i128::from(pass.count) - limit.read
             }
@@ -104,7 +129,9 @@ fn member(shard: u32, item: &Item, pass: &Pass, part: Option<i128>, client: &Cli
                 let ended = i128::from(client.now - WINDOW_MS);
                 actions.push(set(field(&limit.limit, LimitField::Ws), ended));
                 actions.push(set(field(&limit.limit, LimitField::Wa), ended));
-                actions.push(Action::Remove { attribute: field(&limit.limit, LimitField::Wtc) });
+                actions.push(Action::Remove {
+                    attribute: field(&limit.limit, LimitField::Wtc),
+                });
                 0
             }
         };
@@ -113,5 +140,10 @@ fn member(shard: u32, item: &Item, pass: &Pass, part: Option<i128>, client: &Cli
         }
     }
     let conditions = vec![as_read(item, "rf"), as_read(item, "shard_count")];
-    Update { key: shard_key(shard), actions, conditions, return_item_on_failure: false }
+    Update {
+        key: shard_key(shard),
+        actions,
+        conditions,
+        return_item_on_failure: false,
+    }
 }

@@ -22,7 +22,11 @@ pub struct Lease {
 
 impl Lease {
     pub(super) fn new(client: &Client, shard: u32, amount: i128) -> Self {
-        Self { shard, amount, at: client.now }
+        Self {
+            shard,
+            amount,
+            at: client.now,
+        }
     }
 }
 
@@ -50,17 +54,29 @@ pub async fn adjust(client: Client, lease: Lease, adjustment: Adjustment) -> End
 /// First below the ceiling and with everything as the lease left it; then, if that fails, above it if need be, with
 /// `vu` at 0 so that the next request clamps. Never into another period.
 async fn refund(client: &Client, lease: Lease, amount: i128) {
-    let Some(item) = client.read_shard(lease.shard).await else { return };
-    let Some(period) = same_period(client, &item, lease) else { return };
+    let Some(item) = client.read_shard(lease.shard).await else {
+        return;
+    };
+    let Some(period) = same_period(client, &item, lease) else {
+        return;
+    };
     let mut conditions = period.clone();
-    conditions.extend([as_read(&item, "shard_count"), as_read(&item, "vu"), Condition::item_exists()]);
+    conditions.extend([
+        as_read(&item, "shard_count"),
+        as_read(&item, "vu"),
+        Condition::item_exists(),
+    ]);
     for limit in limits(client) {
         let Some(ceiling) = ceiling(&item, limit) else { return };
         conditions.push(at_most(field(limit, LimitField::Tk), ceiling - amount));
         let fields = [LimitField::Cp, LimitField::Gc, LimitField::Tu].map(|name| field(limit, name));
         conditions.extend(fields.iter().map(|name| as_read(&item, name)));
     }
-    match client.table.update(&change(client, lease.shard, amount, conditions)).await {
+    match client
+        .table
+        .update(&change(client, lease.shard, amount, conditions))
+        .await
+    {
         Ok(UpdateOutcome::LostRace { .. }) => {}
         Ok(UpdateOutcome::Applied) | Err(_) => return,
     }
@@ -72,7 +88,10 @@ async fn refund(client: &Client, lease: Lease, amount: i128) {
 
 fn limits(client: &Client) -> impl Iterator<Item = &'static str> {
     let scenario = client.scenario;
-    Kind::ALL.into_iter().filter(move |kind| scenario.has(*kind)).map(Kind::limit)
+    Kind::ALL
+        .into_iter()
+        .filter(move |kind| scenario.has(*kind))
+        .map(Kind::limit)
 }
 
 /// That the period which paid for the lease is still the one on the item.
@@ -109,7 +128,15 @@ fn ceiling(item: &Item, limit: &str) -> Option<i128> {
 
 fn change(client: &Client, shard: u32, amount: i128, conditions: Vec<Condition>) -> Update {
     let changes = limits(client).flat_map(|limit| {
-        [add(field(limit, LimitField::Tk), amount), add(field(limit, LimitField::Tc), -amount)]
+        [
+            add(field(limit, LimitField::Tk), amount),
+            add(field(limit, LimitField::Tc), -amount),
+        ]
     });
-    Update { key: shard_key(shard), actions: changes.collect(), conditions, return_item_on_failure: false }
+    Update {
+        key: shard_key(shard),
+        actions: changes.collect(),
+        conditions,
+        return_item_on_failure: false,
+    }
 }

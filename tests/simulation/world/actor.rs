@@ -62,7 +62,17 @@ impl Actor {
     }
 
     fn new(table: StepTable, now: i64, writer: Writer, records: Vec<usize>, task: Task) -> Self {
-        Self { table, now, writer, records, shown: BTreeMap::new(), unrepaired: vec![], fault: false, history: 0, task }
+        Self {
+            table,
+            now,
+            writer,
+            records,
+            shown: BTreeMap::new(),
+            unrepaired: vec![],
+            fault: false,
+            history: 0,
+            task,
+        }
     }
 
     /// Goes on until the next call, or the end.
@@ -103,9 +113,10 @@ impl Actor {
                     }
                 }
             }
-            (Call::Transact(transaction), Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)))
-                if fate == Fate::Answered =>
-            {
+            (
+                Call::Transact(transaction),
+                Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)),
+            ) if fate == Fate::Answered => {
                 self.unrepaired.extend(created(transaction));
             }
             _ => {}

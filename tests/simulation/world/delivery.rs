@@ -26,7 +26,11 @@ impl World {
 
     pub(super) fn deliver(&mut self, number: u8, delivery: Delivery) -> Verdict {
         let actor = Self::aggregator(number);
-        let Some(reader) = self.readers.get(usize::from(number)).filter(|_| !self.actors.contains_key(&actor)) else {
+        let Some(reader) = self
+            .readers
+            .get(usize::from(number))
+            .filter(|_| !self.actors.contains_key(&actor))
+        else {
             return Ok(());
         };
         let first = match delivery {
@@ -50,9 +54,14 @@ impl World {
         }
         let (now, table) = (self.now + reader.skew, StepTable::default());
         let event = self.event(&records);
-        let (aggregator, observer) = (Aggregator::new(table.clone(), Settings::default()), self.coverage.clone());
+        let (aggregator, observer) = (
+            Aggregator::new(table.clone(), Settings::default()),
+            self.coverage.clone(),
+        );
         let work = Box::pin(async move {
-            let outcome = aggregator.handle(&event, EpochMillis(now), &Budget::unlimited(), &observer).await;
+            let outcome = aggregator
+                .handle(&event, EpochMillis(now), &Budget::unlimited(), &observer)
+                .await;
             outcome.unwrap_or(BatchOutcome::RetryAll)
         });
         self.actors.insert(actor, Actor::batch(table, now, records, work));
@@ -74,22 +83,34 @@ impl World {
     /// Moves the checkpoint as the answer wants.
     pub(super) fn delivered(&mut self, actor: u8, batch: &Actor, outcome: &BatchOutcome) -> Verdict {
         let unrepaired = &batch.unrepaired;
-        require(unrepaired.is_empty() || batch.fault, "shard 0's count is read again after creations", || {
-            format!("at {}: {unrepaired:?}", batch.now)
+        require(
+            unrepaired.is_empty() || batch.fault,
+            "shard 0's count is read again after creations",
+            || format!("at {}: {unrepaired:?}", batch.now),
+        )?;
+        require(self.coverage.of("panicked") == 0, "nothing panics", || {
+            format!("at {}", batch.now)
         })?;
-        require(self.coverage.of("panicked") == 0, "nothing panics", || format!("at {}", batch.now))?;
         let known: BTreeSet<usize> = batch.records.iter().copied().collect();
         let last = known.last().copied().unwrap_or(0);
         let number = usize::from(actor - Self::aggregator(0));
-        let Some(reader) = self.readers.get_mut(number) else { return Ok(()) };
+        let Some(reader) = self.readers.get_mut(number) else {
+            return Ok(());
+        };
         match outcome {
             BatchOutcome::Complete => reader.checkpoint = reader.checkpoint.max(last + 1),
             BatchOutcome::RetryAll => self.coverage.count("batch failed whole"),
             BatchOutcome::RetryFrom(sequence) => {
                 self.coverage.count("batch reported a record");
-                let place = known.iter().find(|place| self.log[**place].record.sequence == sequence.as_str());
-                require(place.is_some(), "what is reported was delivered", || format!("at {}", batch.now))?;
-                require(batch.fault, "nothing is reported without a failed call", || format!("at {}", batch.now))?;
+                let place = known
+                    .iter()
+                    .find(|place| self.log[**place].record.sequence == sequence.as_str());
+                require(place.is_some(), "what is reported was delivered", || {
+                    format!("at {}", batch.now)
+                })?;
+                require(batch.fault, "nothing is reported without a failed call", || {
+                    format!("at {}", batch.now)
+                })?;
                 reader.checkpoint = place.copied().unwrap_or(reader.checkpoint);
             }
         }
@@ -98,7 +119,9 @@ impl World {
 
     pub(super) fn lose(&mut self, number: u8, records: u8) -> Verdict {
         let busy = self.actors.contains_key(&Self::aggregator(number));
-        let Some(reader) = self.readers.get_mut(usize::from(number)).filter(|_| !busy) else { return Ok(()) };
+        let Some(reader) = self.readers.get_mut(usize::from(number)).filter(|_| !busy) else {
+            return Ok(());
+        };
         let left = self.log.len() - reader.checkpoint;
         let lost = left.min(records.into());
         reader.checkpoint += lost;

@@ -16,7 +16,9 @@ impl World {
             self.step(Step::Deliver(0, Delivery::Next(50)))?;
             self.finish()?;
             batches += 1;
-            require(batches < MOST_BATCHES, "the system settles", || format!("{} records", self.log.len()))?;
+            require(batches < MOST_BATCHES, "the system settles", || {
+                format!("{} records", self.log.len())
+            })?;
         }
         self.coverage.count("settled");
         let complete = !self.lost && !self.scenario.bad_schedules && self.life == 1;
