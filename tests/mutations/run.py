@@ -85,6 +85,10 @@ def patch(copy):
         # Behind the module's own documentation.
         at = re.search(r"^(?!//!)", text, re.M).start()
         path.write_text(text[:at] + "\n#[allow(unused_imports)]\nuse crate::mutant;\n" + text[at:])
+    # The programs would only be built, never run.
+    manifest = copy / "Cargo.toml"
+    kept = re.sub(r"\[\[bin\]\]\n(?:[^\[\n].*\n|\n)*", "", manifest.read_text())
+    manifest.write_text(kept.replace("[package]\n", "[package]\nautobins = false\n", 1))
     lib = copy / "src/lib.rs"
     lib.write_text(lib.read_text() + SWITCH)
 

@@ -6,6 +6,7 @@
 
 mod creation;
 mod drip;
+mod holding;
 mod ledger;
 mod refill;
 mod settle;

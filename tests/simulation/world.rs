@@ -4,7 +4,9 @@
 //! may happen in a shortened trace, does nothing.
 
 mod actor;
+mod calls;
 mod delivery;
+mod old_item;
 mod quiet;
 
 use std::cell::{Cell, RefCell};
@@ -14,17 +16,18 @@ use std::rc::Rc;
 
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
 use limiter_aggregator::table::memory::{MemoryTable, StreamRecord};
-use limiter_aggregator::table::{Fault, FaultClass};
 use limiter_aggregator::units::EpochMillis;
 
 use crate::audit::{Auditor, Event, Snapshot, Verdict, Writer, changes_of};
 use crate::client::{self, Client, Ended, Lease, owner, shard_key};
 use crate::coverage::Coverage;
-use crate::port::{Answer, Call, StepTable};
+use crate::port::StepTable;
 use crate::scenario::{Configuration, GROUP, Kind, START, Scenario};
 use crate::step::{Fate, Step, jump};
 use actor::{Actor, Work};
+use calls::carry_out;
 use delivery::Reader;
+use old_item::old_item;
 
 /// Everything.
 pub struct World {
@@ -44,8 +47,6 @@ pub struct World {
     uninterrupted: Rc<Cell<bool>>,
     life: u32,
     lost: bool,
-    /// Whether any reader passed records over.
-    passed_over: bool,
 }
 
 struct ClientState {
@@ -106,7 +107,6 @@ impl World {
             uninterrupted: Rc::new(Cell::new(false)),
             life: 1,
             lost: false,
-            passed_over: false,
         };
         world.memory.set_now(EpochMillis(START));
         world.seed_table();
@@ -402,93 +402,4 @@ impl World {
             .filter_map(|shard| shard.limit(Kind::Session)?.ws)
             .max()
     }
-}
-
-fn fault(operation: &'static str) -> Fault {
-    Fault {
-        operation,
-        code: "Simulated".to_owned(),
-        class: FaultClass::Retryable,
-    }
-}
-
-/// Carries a call out as its fate wants. Answers whether the table saw it.
-fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool) {
-    let applies = fate != Fate::Throttled;
-    let answered = matches!(fate, Fate::Answered | Fate::Stopped);
-    let answer = match call {
-        Call::Update(update) => {
-            let lost = Err(fault("UpdateItem"));
-            let answer = if applies {
-                memory.apply_update(update)
-            } else {
-                lost.clone()
-            };
-            Answer::Update(if answered { answer } else { lost })
-        }
-        Call::Transact(transaction) => {
-            let lost = Err(fault("TransactWriteItems"));
-            let answer = if applies {
-                memory.apply_transaction(transaction)
-            } else {
-                lost.clone()
-            };
-            Answer::Transact(if answered { answer } else { lost })
-        }
-        Call::Read(keys) => Answer::Read(if answered {
-            memory.apply_read(keys)
-        } else {
-            Err(fault("BatchGetItem"))
-        }),
-    };
-    (answer, applies)
-}
-
-/// Shard 0 as a client from before grants and windows were recorded left it.
-fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
-    let key = shard_key(0);
-    let mut item = Item::from([
-        ("PK".to_owned(), text(key.pk)),
-        ("SK".to_owned(), text(key.sk)),
-        ("entity_id".to_owned(), text("e")),
-        ("resource".to_owned(), text("r")),
-        ("rf".to_owned(), number((START - 1000).into())),
-        ("pgen".to_owned(), number(1)),
-        ("pinc".to_owned(), text("life-1")),
-        ("vu".to_owned(), number(0)),
-        ("shard_count".to_owned(), number(1)),
-    ]);
-    let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
-    let budget = scenario.write_budget * 1000;
-    for (name, value) in [
-        ("tk", budget),
-        ("cp", budget),
-        ("ra", budget),
-        ("rp", 10_000),
-        ("tc", 0),
-    ] {
-        put("wcu", name, number(value));
-    }
-    for kind in Kind::ALL.into_iter().filter(|kind| scenario.has(*kind)) {
-        let parameters = configuration.parameters(kind);
-        let (cp, ra) = (parameters.capacity.0, parameters.refill.0);
-        for (name, value) in [
-            ("tk", cp),
-            ("cp", cp),
-            ("ra", ra),
-            ("rp", parameters.period_ms),
-            ("tc", 0),
-        ] {
-            put(kind.limit(), name, number(value));
-        }
-        match kind {
-            Kind::Drip => {}
-            Kind::Calendar => drop(put(kind.limit(), "rsched", text(crate::scenario::RESETS))),
-            Kind::Session => {
-                put(kind.limit(), "rsa", number(crate::scenario::WINDOW_S.into()));
-                put(kind.limit(), "ws", number((START - 2000).into()));
-            }
-        }
-    }
-    item
 }

@@ -21,7 +21,11 @@ pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Refi
         if is_clamped(plan) {
             // Under a clock behind the last writer's `rf` stays where it is, and so nothing else would show that the
             // clamp was made: delivered again, perhaps under a better clock, it would be made twice.
-            write.require(attribute(plan.limit.name, LimitField::Tk), Comparison::Greater, plan.ceiling.0);
+            write.require(
+                attribute(plan.limit.name, LimitField::Tk),
+                Comparison::Greater,
+                plan.ceiling.0,
+            );
         }
         write.records(context, plan);
     }

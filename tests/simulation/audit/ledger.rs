@@ -21,53 +21,10 @@
 
 use std::collections::BTreeMap;
 
+use super::holding::{Holding, Origin, Since};
 use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, Writer, require};
 use crate::scenario::{Kind, PERIOD_MS, Scenario, WINDOW_MS};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Fresh,
-    Moved,
-    Pending,
-}
-
-/// One shard's grant of one period.
-#[derive(Clone, Copy, Debug)]
-struct Holding {
-    shard: u32,
-    start: i64,
-    end: i64,
-    size: i128,
-    granted: i128,
-    capacity: i128,
-    origin: Origin,
-    admitted: i128,
-    topped_up: i128,
-    /// Another grant may overlap this one, for one of the reasons above.
-    excused: bool,
-    /// Made by a late request from tokens of a later period: the reset that this waits for replaces them.
-    late: bool,
-    alive: bool,
-}
-
-impl Holding {
-    fn at(&self, instant: i64) -> bool {
-        self.start <= instant && instant < self.end
-    }
-}
-
-/// What a shard saw since `rf` or the window last moved.
-#[derive(Clone, Copy, Debug, Default)]
-struct Since {
-    least_consumed: i128,
-    least_capacity: i128,
-    most_capacity: i128,
-    /// Given back by refunds.
-    refunded: i128,
-    /// Moved to new siblings.
-    moved_out: i128,
-}
 
 /// The book of one quota.
 #[derive(Clone, Debug)]

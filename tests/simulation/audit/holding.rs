@@ -1,0 +1,47 @@
+//! A holding: one shard's grant of one period, and what is known of the shard since.
+
+/// How a holding came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Fresh,
+    Moved,
+    Pending,
+}
+
+/// One shard's grant of one period.
+#[derive(Clone, Copy, Debug)]
+pub struct Holding {
+    pub shard: u32,
+    pub start: i64,
+    pub end: i64,
+    pub size: i128,
+    pub granted: i128,
+    pub capacity: i128,
+    pub origin: Origin,
+    pub admitted: i128,
+    pub topped_up: i128,
+    /// Another grant may overlap this one, for one of the reasons above.
+    pub excused: bool,
+    /// Made by a late request from tokens of a later period: the reset that this waits for replaces them.
+    pub late: bool,
+    pub alive: bool,
+}
+
+impl Holding {
+    /// Whether its period contains an instant.
+    pub fn at(&self, instant: i64) -> bool {
+        self.start <= instant && instant < self.end
+    }
+}
+
+/// What a shard saw since `rf` or the window last moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Since {
+    pub least_consumed: i128,
+    pub least_capacity: i128,
+    pub most_capacity: i128,
+    /// Given back by refunds.
+    pub refunded: i128,
+    /// Moved to new siblings.
+    pub moved_out: i128,
+}

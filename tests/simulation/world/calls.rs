@@ -1,0 +1,47 @@
+//! One call carried out on the table, as its fate wants.
+
+use limiter_aggregator::table::memory::MemoryTable;
+use limiter_aggregator::table::{Fault, FaultClass};
+
+use crate::port::{Answer, Call};
+use crate::step::Fate;
+
+fn fault(operation: &'static str) -> Fault {
+    Fault {
+        operation,
+        code: "Simulated".to_owned(),
+        class: FaultClass::Retryable,
+    }
+}
+
+/// Carries a call out as its fate wants. Answers whether the table saw it.
+pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool) {
+    let applies = fate != Fate::Throttled;
+    let answered = matches!(fate, Fate::Answered | Fate::Stopped);
+    let answer = match call {
+        Call::Update(update) => {
+            let lost = Err(fault("UpdateItem"));
+            let answer = if applies {
+                memory.apply_update(update)
+            } else {
+                lost.clone()
+            };
+            Answer::Update(if answered { answer } else { lost })
+        }
+        Call::Transact(transaction) => {
+            let lost = Err(fault("TransactWriteItems"));
+            let answer = if applies {
+                memory.apply_transaction(transaction)
+            } else {
+                lost.clone()
+            };
+            Answer::Transact(if answered { answer } else { lost })
+        }
+        Call::Read(keys) => Answer::Read(if answered {
+            memory.apply_read(keys)
+        } else {
+            Err(fault("BatchGetItem"))
+        }),
+    };
+    (answer, applies)
+}

@@ -1,0 +1,55 @@
+//! An item from before grants and windows were recorded.
+
+use limiter_aggregator::item::{AttributeValue, Item, number, text};
+
+use crate::client::shard_key;
+use crate::scenario::{Configuration, Kind, RESETS, START, Scenario, WINDOW_S};
+
+/// Shard 0 as a client from before grants and windows were recorded left it.
+pub fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
+    let key = shard_key(0);
+    let mut item = Item::from([
+        ("PK".to_owned(), text(key.pk)),
+        ("SK".to_owned(), text(key.sk)),
+        ("entity_id".to_owned(), text("e")),
+        ("resource".to_owned(), text("r")),
+        ("rf".to_owned(), number((START - 1000).into())),
+        ("pgen".to_owned(), number(1)),
+        ("pinc".to_owned(), text("life-1")),
+        ("vu".to_owned(), number(0)),
+        ("shard_count".to_owned(), number(1)),
+    ]);
+    let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
+    let budget = scenario.write_budget * 1000;
+    for (name, value) in [
+        ("tk", budget),
+        ("cp", budget),
+        ("ra", budget),
+        ("rp", 10_000),
+        ("tc", 0),
+    ] {
+        put("wcu", name, number(value));
+    }
+    for kind in Kind::ALL.into_iter().filter(|kind| scenario.has(*kind)) {
+        let parameters = configuration.parameters(kind);
+        let (cp, ra) = (parameters.capacity.0, parameters.refill.0);
+        for (name, value) in [
+            ("tk", cp),
+            ("cp", cp),
+            ("ra", ra),
+            ("rp", parameters.period_ms),
+            ("tc", 0),
+        ] {
+            put(kind.limit(), name, number(value));
+        }
+        match kind {
+            Kind::Drip => {}
+            Kind::Calendar => drop(put(kind.limit(), "rsched", text(RESETS))),
+            Kind::Session => {
+                put(kind.limit(), "rsa", number(WINDOW_S.into()));
+                put(kind.limit(), "ws", number((START - 2000).into()));
+            }
+        }
+    }
+    item
+}
