@@ -57,7 +57,7 @@ pub enum Writer {
     /// A client's refund or charge after the fact.
     Adjuster,
     /// A client of an old release.
-    OldWriter,
+    OldRelease,
     /// An operator.
     Operator,
     /// An aggregator.

@@ -88,7 +88,7 @@ impl Scenario {
     /// The scenario of a seed: the lower half of the residues is calm, where every allowance is zero.
     pub fn of(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
-        let calm = seed % 4 == 0;
+        let calm = seed.is_multiple_of(4);
         let mut limits = [rng.bool(), rng.bool(), rng.bool()];
         if limits == [false; 3] {
             limits[rng.usize(0..3)] = true;

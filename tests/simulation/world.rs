@@ -47,6 +47,8 @@ pub struct World {
     uninterrupted: Rc<Cell<bool>>,
     life: u32,
     lost: bool,
+    /// Whether any reader passed records over.
+    passed_over: bool,
 }
 
 struct ClientState {
@@ -107,6 +109,7 @@ impl World {
             uninterrupted: Rc::new(Cell::new(false)),
             life: 1,
             lost: false,
+            passed_over: false,
         };
         world.memory.set_now(EpochMillis(START));
         world.seed_table();
@@ -146,7 +149,7 @@ impl World {
             Step::Acquire(number, draw, amount) => self.begin_request(number, Writer::Client, |client| {
                 Box::pin(client::acquire(client, draw, amount.into()))
             }),
-            Step::OldAcquire(number, draw, amount) => self.begin_request(number, Writer::OldWriter, |client| {
+            Step::OldAcquire(number, draw, amount) => self.begin_request(number, Writer::OldRelease, |client| {
                 Box::pin(client::old_acquire(client, draw, amount.into()))
             }),
             Step::Adjust(number, adjustment) => match self

@@ -9,7 +9,7 @@ pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
     };
     let seen = || format!("shard {} by {:?}: {old:?} -> {new:?}", change.shard, event.writer);
     // Writers before ADR-140 stamp their own clock.
-    let keeps_rf = event.writer != Writer::OldWriter;
+    let keeps_rf = event.writer != Writer::OldRelease;
     require(!keeps_rf || new.rf >= old.rf, "rf never goes backward", seen)?;
     require(new.count >= old.count, "shard_count never goes backward", seen)?;
     require(new.count <= 32, "never more than 32 shards", seen)?;
