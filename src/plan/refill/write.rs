@@ -132,10 +132,6 @@ impl Builder {
             };
             self.require(&balance, Comparison::AtMost, most);
         }
-        if plan.delta < Millitokens::ZERO && plan.is_regranted() {
-            // A refund of the ended period must not stay on top of the new one's share.
-            self.require(&balance, Comparison::AtMost, plan.numbers.balance.0);
-        }
         // `vu` = 0 cannot be told from an earlier 0: only `cp` shows that an operator lowered the limit meanwhile.
         self.require(
             attribute(name, LimitField::Cp),
