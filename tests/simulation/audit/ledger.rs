@@ -301,6 +301,8 @@ impl Ledger {
         let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
         let held = numbers.put_in();
         let (start, end) = self.period(new, &numbers);
+        // Its client knew a count of the entity's last life.
+        self.lost_count |= event.reborn && size > event.truth;
         let mut holding = Holding {
             shard,
             start,
