@@ -117,8 +117,12 @@ def main():
 def run(program, arguments):
     survivors = []
     for name in [arguments.only] if arguments.only else ["", *MUTATIONS]:
+        environment = {**os.environ, "MUTATION": name}
+        if subprocess.run([program, "regressions"], env=environment, capture_output=True).returncode:
+            print(f"{name or '(none)':36} caught by a regression", flush=True)
+            continue
         command = [program, "--seeds", arguments.seeds, "--until-first"]
-        ran = subprocess.run(command, env={**os.environ, "MUTATION": name}, capture_output=True, text=True)
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
         caught = re.search(r"caught after (\d+) seeds: (.*)", ran.stdout)
         if not caught and ran.returncode:
             verdict = "caught: the program failed"

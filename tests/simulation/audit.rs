@@ -88,6 +88,8 @@ pub struct Event<'e> {
     pub changes: Vec<Change>,
     /// What an aggregator was last shown of each shard in this batch.
     pub shown: &'e BTreeMap<u32, Option<Item>>,
+    /// The last image of each shard that an aggregator's batch holds.
+    pub images: BTreeMap<u32, Snapshot>,
     /// The count on shard 0 now; 0 where it does not exist.
     pub truth: i128,
     /// Whether the entity was deleted before: records of its last life may still be under way.

@@ -101,13 +101,13 @@ impl Scenario {
             delivery_faults: chance(60),
             open_fan_outs: chance(60),
             operator: chance(45),
-            removals: chance(45),
+            removals: chance(55),
             old_writers: chance(10),
             old_items: chance(20),
-            bad_schedules: chance(20),
+            bad_schedules: chance(30),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },
-            write_budget: [8, 20, 60][rng.usize(0..3)],
+            write_budget: [8, 40, 200][rng.usize(0..3)],
         }
     }
 

@@ -85,6 +85,12 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
         };
         return Step::Call(actor, rng.u8(..), fate);
     }
+    // Growth is rare by itself, and most rules are about it.
+    match world.pressure() {
+        (count, true) if count < 32 && rng.u32(0..3) == 0 => return Step::Deliver(0, Delivery::Next(u8::MAX)),
+        (32, _) if scenario.removals && rng.u32(0..25) == 0 => return Step::Rebirth(true),
+        _ => {}
+    }
     let client = rng.u8(0..World::CLIENTS);
     match rng.u32(0..1000) {
         0..=299 => Step::Pass(if rng.u32(0..10) == 0 {
@@ -97,7 +103,7 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
         317..=319 => Step::Pass(rng.u32(0..7_200_000)),
         320..=639 if scenario.old_writers && rng.bool() => Step::OldAcquire(client, rng.u32(..), amount(rng)),
         320..=639 => Step::Acquire(client, rng.u32(..), amount(rng)),
-        640..=679 if scenario.adjustments => {
+        640..=661 if scenario.adjustments => {
             let part = amount(rng).into();
             Step::Adjust(
                 client,
@@ -108,15 +114,15 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
                 },
             )
         }
-        680..=689 if scenario.operator => Step::Operate(match rng.u32(0..4) {
+        662..=689 if scenario.operator => Step::Operate(match rng.u32(0..4) {
             0 => Operation::TopUp(rng.i64(1..300_000).into()),
             1 => Operation::Reset,
             _ => Operation::Configure([250, 500, 1000, 1500][rng.usize(0..4)]),
         }),
         690..=693 if scenario.removals => Step::Remove(rng.u8(0..32) / rng.u8(1..6)),
-        694..=697 if scenario.removals => Step::Rebirth(rng.bool()),
-        698..=701 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
-        702..=704 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
+        694..=702 if scenario.removals => Step::Rebirth(rng.bool()),
+        703..=708 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
+        709..=711 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
         _ => deliver(world, rng),
     }
 }

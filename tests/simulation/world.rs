@@ -15,6 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
+use limiter_aggregator::key::BucketKey;
 use limiter_aggregator::table::memory::{MemoryTable, StreamRecord};
 use limiter_aggregator::units::EpochMillis;
 
@@ -49,6 +50,8 @@ pub struct World {
     lost: bool,
     /// Whether any reader passed records over.
     passed_over: bool,
+    /// Shard 0's count, and whether its write budget is short.
+    pressure: (i128, bool),
 }
 
 struct ClientState {
@@ -110,6 +113,7 @@ impl World {
             life: 1,
             lost: false,
             passed_over: false,
+            pressure: (1, false),
         };
         world.memory.set_now(EpochMillis(START));
         world.seed_table();
@@ -119,7 +123,9 @@ impl World {
     fn seed_table(&mut self) {
         self.put(&owner(self.life));
         if self.scenario.old_items {
-            self.put(&old_item(&self.scenario, &self.configuration.borrow()));
+            for shard in 0..2 {
+                self.put(&old_item(shard, &self.scenario, &self.configuration.borrow()));
+            }
         }
         self.settle_records(Writer::Removal, self.now, None).unwrap_or(());
     }
@@ -130,6 +136,11 @@ impl World {
             Ok(()),
             "the simulation's own items can be stored"
         );
+    }
+
+    /// Shard 0's count, and whether its write budget is short: what the scheduler favours growth by.
+    pub fn pressure(&self) -> (i128, bool) {
+        self.pressure
     }
 
     /// Actors with work under way.
@@ -294,10 +305,9 @@ impl World {
         let shown = actor
             .and_then(|number| self.actors.get(&number))
             .map_or(&nothing, |actor| &actor.shown);
-        let truth = self
-            .memory
-            .get(&shard_key(0))
-            .map_or(0, |item| client::integer(&item, "shard_count").unwrap_or(1));
+        let zero = self.memory.get(&shard_key(0)).map(|item| Snapshot::of(&item));
+        let truth = zero.as_ref().map_or(0, |zero| zero.count);
+        let pressure = (truth, zero.is_some_and(|zero| zero.wcu.tk * 4 < zero.wcu.cp));
         let stamp = |item: Item| {
             let incarnation = match item.get("pinc") {
                 Some(AttributeValue::S(stamp)) => Some(stamp.clone()),
@@ -307,11 +317,17 @@ impl World {
         };
         let owner = self.memory.get(&GROUP.meta()).map(stamp);
         let reborn = self.life > 1;
+        let images = actor
+            .and_then(|number| self.actors.get(&number))
+            .map(|actor| self.images(actor))
+            .unwrap_or_default();
+        let changes = changes_of(&records);
         let event = Event {
             writer,
             now,
-            changes: changes_of(&records),
+            changes,
             shown,
+            images,
             truth,
             reborn,
             owner,
@@ -321,11 +337,30 @@ impl World {
         } else {
             self.auditor.enter(&event)
         };
+        self.pressure = pressure;
         for record in records {
             let json = record.to_json().to_string();
             self.log.push(LogRecord { record, json });
         }
         verdict
+    }
+
+    /// The last image of each shard in a batch, in the order of the stream.
+    fn images(&self, actor: &Actor) -> BTreeMap<u32, Snapshot> {
+        let mut latest: BTreeMap<u32, usize> = BTreeMap::new();
+        for place in &actor.records {
+            let record = &self.log[*place].record;
+            let bucket = BucketKey::parse(&record.key.pk).filter(|_| record.key.sk == "#STATE");
+            if let Some(bucket) = bucket.filter(|_| record.new.is_some()) {
+                let known = latest.entry(bucket.shard.0).or_insert(*place);
+                *known = (*known).max(*place);
+            }
+        }
+        let image = |place: usize| self.log[place].record.new.as_ref().map(Snapshot::of);
+        latest
+            .into_iter()
+            .filter_map(|(shard, place)| Some((shard, image(place)?)))
+            .collect()
     }
 
     fn remove(&mut self, shard: u8) -> Verdict {

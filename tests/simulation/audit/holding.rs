@@ -44,4 +44,6 @@ pub struct Since {
     pub refunded: i128,
     /// Moved to new siblings.
     pub moved_out: i128,
+    /// A client clamped and left no mark.
+    pub unmarked: bool,
 }

@@ -124,7 +124,12 @@ impl Ledger {
             let size = before.gc.filter(|size| *size >= 1).unwrap_or(old.count);
             let ceiling = since.least_capacity.min(before.cp) / size + before.tu;
             let kept = after.put_in() >= ceiling + since.least_consumed;
-            return require(kept, "a clamp of a quota leaves its ceiling", seen).map(|()| 0);
+            // With `rf` unmoved and `vu` set back to 0 meanwhile, a second client cannot tell that the first clamped.
+            let again = self.since.get(&shard).is_some_and(|since| since.unmarked);
+            if let Some(since) = self.since.get_mut(&shard) {
+                since.unmarked |= old.rf == new.rf;
+            }
+            return require(kept || again, "a clamp of a quota leaves its ceiling", seen).map(|()| 0);
         }
         Ok(put_in)
     }
@@ -301,6 +306,8 @@ impl Ledger {
         let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
         let held = numbers.put_in();
         let (start, end) = self.period(new, &numbers);
+        // Its client knew a count of the entity's last life.
+        self.lost_count |= event.reborn && size > event.truth;
         let mut holding = Holding {
             shard,
             start,
@@ -320,7 +327,9 @@ impl Ledger {
         };
         // Its siblings are in a later period already: its own is over, and only late requests can spend it.
         holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
-        holding.excused |= holding.late;
+        // A window that an operator ended still looks open to a clock behind the operator's.
+        let ends_between_clocks = self.kind == Kind::Session && end - event.now <= 2 * self.scenario.skew;
+        holding.excused |= holding.late || ends_between_clocks;
         if debited != 0 || held == 0 {
             require(held == -debited, "a move puts in what it takes out", seen)?;
             return self.hold(holding, event);
@@ -450,6 +459,7 @@ impl Ledger {
                 least_capacity: after.cp,
                 most_capacity: after.cp,
                 refunded: 0,
+                unmarked: false,
                 moved_out: 0,
             };
         }

@@ -29,6 +29,9 @@ pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> V
             window(before, after, old, new, event)?;
         }
     }
+    if old.rf != new.rf {
+        locked(shard, old, new, event)?;
+    }
     let refills = old.rf != new.rf || old.wcu.tk != new.wcu.tk;
     // `vu` shows a schedule that turned bad after the image, unless it was 0 before.
     require(
@@ -37,6 +40,35 @@ pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> V
         seen,
     )?;
     restamp(old, new, event)
+}
+
+/// R6: what moves `rf` was planned on an image that nobody has materialised since, and whose windows stand.
+fn locked(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
+    let Some(image) = event.images.get(&shard) else {
+        return require(false, "nothing is refilled unseen", || format!("shard {shard}"));
+    };
+    let seen = || format!("shard {shard} at {}: image {image:?}, {old:?} -> {new:?}", event.now);
+    require(
+        (image.rf, image.vu) == (old.rf, old.vu),
+        "a refill holds on to its image",
+        seen,
+    )?;
+    let applied = |shard: &Snapshot| shard.limit(Kind::Session).map(|own| own.wa);
+    require(
+        applied(image) == applied(old),
+        "a refill holds on to the window it saw applied",
+        seen,
+    )?;
+    let regrants = |kind| {
+        new.limit(kind)
+            .is_some_and(|own| old.limit(kind).is_some_and(|was| own.gc != was.gc))
+    };
+    let grants = regrants(Kind::Calendar) || regrants(Kind::Session);
+    require(
+        !grants || old.count <= image.count,
+        "nothing is granted at a count that was left behind",
+        seen,
+    )
 }
 
 /// R7 on shard 0, R8 on the others.

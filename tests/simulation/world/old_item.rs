@@ -5,9 +5,9 @@ use limiter_aggregator::item::{AttributeValue, Item, number, text};
 use crate::client::shard_key;
 use crate::scenario::{Configuration, Kind, RESETS, START, Scenario, WINDOW_S};
 
-/// Shard 0 as a client from before grants and windows were recorded left it.
-pub fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
-    let key = shard_key(0);
+/// One of two shards as a client from before grants and windows were recorded left it.
+pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) -> Item {
+    let key = shard_key(shard);
     let mut item = Item::from([
         ("PK".to_owned(), text(key.pk)),
         ("SK".to_owned(), text(key.sk)),
@@ -17,7 +17,7 @@ pub fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
         ("pgen".to_owned(), number(1)),
         ("pinc".to_owned(), text("life-1")),
         ("vu".to_owned(), number(0)),
-        ("shard_count".to_owned(), number(1)),
+        ("shard_count".to_owned(), number(2)),
     ]);
     let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
     let budget = scenario.write_budget * 1000;
@@ -34,7 +34,7 @@ pub fn old_item(scenario: &Scenario, configuration: &Configuration) -> Item {
         let parameters = configuration.parameters(kind);
         let (cp, ra) = (parameters.capacity.0, parameters.refill.0);
         for (name, value) in [
-            ("tk", cp),
+            ("tk", cp / 2),
             ("cp", cp),
             ("ra", ra),
             ("rp", parameters.period_ms),
