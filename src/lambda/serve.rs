@@ -7,8 +7,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::Instrument;
 
 use super::function::{Function, InvocationError};
+use crate::clock;
 use crate::table::Table;
 use crate::units::EpochMillis;
+
+/// September 2001 in epoch milliseconds. No smaller number is the instant of a deadline.
+const FIRST_DEADLINE: i64 = 1_000_000_000_000;
 
 /// Why the loop ended other than by being asked to.
 #[derive(Debug, thiserror::Error)]
@@ -46,11 +50,34 @@ async fn answer<T: Table>(
     event: LambdaEvent<Box<RawValue>>,
 ) -> Result<DynamoDbEventResponse, InvocationError> {
     let (payload, context) = event.into_parts();
-    let deadline = EpochMillis(i64::try_from(context.deadline).unwrap_or(i64::MAX));
+    let deadline = deadline(context.deadline, clock::now());
     // At the highest level, so that no log level takes the request's id off the lines that are left.
     let span = tracing::error_span!("invocation", requestId = context.request_id);
     function
         .invoke(payload.get(), deadline, &context.request_id)
         .instrument(span)
         .await
+}
+
+/// Lambda gives an instant. cargo-lambda's emulator of it gives the milliseconds that are left, always 600,000.
+fn deadline(given: u64, now: EpochMillis) -> EpochMillis {
+    let given = i64::try_from(given).unwrap_or(i64::MAX);
+    EpochMillis(if given < FIRST_DEADLINE {
+        now.0.saturating_add(given)
+    } else {
+        given
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_an_instant_and_from_the_emulator_a_time_that_is_left() {
+        let now = EpochMillis(1_796_083_200_000);
+        assert_eq!(deadline(1_796_083_260_000, now), EpochMillis(1_796_083_260_000));
+        assert_eq!(deadline(600_000, now), EpochMillis(1_796_083_800_000));
+        assert_eq!(deadline(u64::MAX, now), EpochMillis(i64::MAX));
+    }
 }

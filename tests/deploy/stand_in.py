@@ -34,6 +34,8 @@ class StandIn:
                 self.send_response(status)
                 self.send_header("Content-Type", "text/xml" if xml else "application/x-amz-json-1.0")
                 self.send_header("Content-Length", str(len(text)))
+                # A connection that stays open would go on being answered after the stand-in's end.
+                self.send_header("Connection", "close")
                 self.end_headers()
                 self.wfile.write(text.encode())
 

@@ -70,9 +70,8 @@ def test_the_function_is_what_the_runtime_expects(form, parameters):
 
 @pytest.mark.parametrize(("parameters", "stream"), [({}, "<Table.StreamArn>"), (EXISTING, EXISTING["StreamArn"])])
 def test_the_stream_is_read_completely_and_retried_until_it_expires(form, parameters, stream):
-    mapping = form(**parameters).only("AWS::Lambda::EventSourceMapping")
-    filters = mapping.pop("FilterCriteria")["Filters"]
-    assert len(filters) == 1
+    mapping = dict(form(**parameters).only("AWS::Lambda::EventSourceMapping"))
+    assert len(mapping.pop("FilterCriteria")["Filters"]) == 1
     assert mapping == {
         "FunctionName": "<Function>",
         "EventSourceArn": stream,

@@ -93,6 +93,7 @@ def session(commands, environment, ports):
             return json.loads(done.stdout)
 
         with running(serve, environment, r"^endpoint "):
+            seen["table"] = client(ports).describe_table(TableName="rate-limits")["Table"]
             seen["before"] = scan(ports)
             seen["answer"] = invoke()
             seen["after"] = scan(ports)
@@ -113,12 +114,28 @@ def session(commands, environment, ports):
     return seen
 
 
-def scan(ports):
-    client = boto3.client(
+def client(ports):
+    return boto3.client(
         "dynamodb", endpoint_url=f"http://127.0.0.1:{ports['8000']}", region_name="eu-central-1",
         aws_access_key_id="none", aws_secret_access_key="none",
     )
-    return {(item["PK"]["S"], item["SK"]["S"]): item for item in client.scan(TableName="rate-limits")["Items"]}
+
+
+def scan(ports):
+    items = client(ports).scan(TableName="rate-limits")["Items"]
+    return {(item["PK"]["S"], item["SK"]["S"]): item for item in items}
+
+
+def test_the_templates_table_is_the_one_that_everything_else_is_tested_on(session, new_table):
+    described, made = session["table"], new_table.only("AWS::DynamoDB::Table")
+
+    def index(one):
+        return one["IndexName"], one["KeySchema"], one["Projection"]
+
+    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        assert sorted(map(index, described[kind]), key=str) == sorted(map(index, made[kind]), key=str)
+    assert described["KeySchema"] == made["KeySchema"]
+    assert described["StreamSpecification"]["StreamViewType"] == made["StreamSpecification"]["StreamViewType"]
 
 
 def lowest_sequence():
