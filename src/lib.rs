@@ -15,7 +15,7 @@
 //!        the lowest sequence number still owed, or nothing
 //! ```
 //!
-//! - [`units`], [`key`], [`item`], [`write`]: the words that everything else is written in.
+//! - [`units`], [`key`], [`item`], [`mod@write`]: the words that everything else is written in.
 //! - [`record`], [`bucket`]: what the stream says, decoded record by record and limit by limit.
 //! - [`schedule`]: compact schedules, their zones, edges and boundaries.
 //! - [`plan`]: the rules. Values in, values out; no store, no clock, no environment.
