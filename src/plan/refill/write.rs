@@ -10,12 +10,7 @@ use crate::write::{Action, Comparison, Condition, Update};
 
 pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> RefillWrite {
     let windows = limits.iter().filter_map(LimitPlan::window_start);
-    let mut last_refill = windows.chain([context.now]).fold(context.last_refill, EpochMillis::max);
-    // With the clock behind the last writer's, nothing would show that a clamp was made: the `rf` condition holds again
-    // when the batch is delivered again, by then perhaps under a clock that moves `rf`, and the clamp is made twice.
-    if last_refill == context.last_refill && limits.iter().any(is_clamped) {
-        last_refill = last_refill.saturating_add(1);
-    }
+    let last_refill = windows.chain([context.now]).fold(context.last_refill, EpochMillis::max);
     let mut write = Builder {
         actions: Vec::new(),
         conditions: Vec::new(),
@@ -23,10 +18,8 @@ pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Refi
     write.item_conditions(context, limits);
     for plan in limits {
         write.balance(plan);
-        if context.now <= context.last_refill && is_clamped(plan) {
-            // Nor would anything show that a client made it, whose clock was behind too.
-            let ceiling = plan.ceiling.0;
-            write.require(attribute(plan.limit.name, LimitField::Tk), Comparison::Greater, ceiling);
+        if is_clamped(plan) {
+            write.clamp_only_once(plan);
         }
         write.records(context, plan);
     }
@@ -146,6 +139,14 @@ impl Builder {
             attribute: balance,
             delta: plan.delta.0,
         });
+    }
+
+    /// The `rf` condition does not stop a second delivery of a clamp whose first was made under a clock behind the last
+    /// writer's, because that one left `rf` as it was. This must hold whether or not this write moves `rf`: the second
+    /// may come under a later clock. R6 asks for it only where `rf` stays; here it is more, and never wrong.
+    fn clamp_only_once(&mut self, plan: &LimitPlan<'_>) {
+        let balance = attribute(plan.limit.name, LimitField::Tk);
+        self.require(balance, Comparison::Greater, plan.ceiling.0);
     }
 
     /// What a write records besides balances: the window that a balance reflects and the size of a new grant.
