@@ -118,8 +118,10 @@ def run(program, arguments):
     survivors = []
     for name in arguments.only.split(",") if arguments.only else ["", *MUTATIONS]:
         environment = {**os.environ, "MUTATION": name}
-        if subprocess.run([program, "regressions"], env=environment, capture_output=True).returncode:
-            print(f"{name or '(none)':36} caught by a regression", flush=True)
+        ran = subprocess.run([program, "regressions"], env=environment, capture_output=True, text=True)
+        if ran.returncode:
+            found = re.search(r"\(seed \d+\): ([^:]*)", ran.stdout)
+            print(f"{name or '(none)':36} caught by a regression: {found[1] if found else ran.stderr[-200:]}", flush=True)
             continue
         command = [program, "--seeds", arguments.seeds, "--until-first"]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)
