@@ -19,7 +19,7 @@ pub(super) fn build(context: &Context<'_, '_>, limits: &[LimitPlan<'_>]) -> Refi
     for plan in limits {
         write.balance(plan);
         if is_clamped(plan) {
-            write.clamp_only_once(context, plan);
+            write.clamp_only_once(plan);
         }
         write.records(context, plan);
     }
@@ -142,13 +142,10 @@ impl Builder {
     }
 
     /// The `rf` condition does not stop a second delivery of a clamp whose first was made under a clock behind the last
-    /// writer's, because that one left `rf` as it was; and the second may come under a later clock. R6 asks for less:
-    /// `tk` above the ceiling, and only where `rf` stays. Where it stays, nothing may have been taken out since.
-    fn clamp_only_once(&mut self, context: &Context<'_, '_>, plan: &LimitPlan<'_>) {
+    /// writer's, because that one left `rf` as it was; and the second may come under a later clock. R6 asks for this
+    /// only where `rf` stays.
+    fn clamp_only_once(&mut self, plan: &LimitPlan<'_>) {
         let balance = attribute(plan.limit.name, LimitField::Tk);
-        if context.now <= context.last_refill {
-            self.require(&balance, Comparison::AtLeast, plan.numbers.balance.0);
-        }
         self.require(balance, Comparison::Greater, plan.ceiling.0);
     }
 
