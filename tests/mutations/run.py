@@ -3,7 +3,7 @@
 
 The planning code itself carries no hooks: in the copy every mutation is a switch read from the environment, so that one
 build serves all. A patch whose text is no longer found is an error: the mutation must follow the code.
-Usage: tests/mutations/run.py [--seeds N] [--only NAME] [--target DIR]
+Usage: tests/mutations/run.py [--seeds N] [--only NAME,NAME] [--target DIR]
 """
 import argparse, os, pathlib, re, shutil, subprocess, sys, tempfile
 
@@ -44,7 +44,7 @@ MUTATIONS = {
     "ended_window_rolled": [(L, "if plans.iter().any(|plan| ended_unapplied(plan) == Some(true)) {", 'if !mutant("@") && plans.iter().any(|plan| ended_unapplied(plan) == Some(true)) {')],
     "tokens_travel_with_a_window": [(N, '            set("vu".to_owned(), 0),', '            set("vu".to_owned(), 0),\n            Action::Add { attribute: field(LimitField::Tk), delta: i128::from(mutant("@")) * 1000 },')],
     "propagated_on_ws_less": [(N, "self.start.saturating_add(-self.length_ms())", 'self.start.saturating_add(if mutant("@") { -1 } else { -self.length_ms() })')],
-    "rf_goes_backward": [(W, "    // With the clock behind", '    if mutant("@") { last_refill = context.now; }\n    // With the clock behind')],
+    "rf_goes_backward": [(W, "    let mut write = Builder", '    let last_refill = if mutant("@") { context.now } else { last_refill };\n    let mut write = Builder')],
     "no_donor_period_guard": [(C, "std::iter::once(grant).chain(period).collect()", 'std::iter::once(grant).chain(period.filter(|_| !mutant("@"))).collect()')],
     "restamped_above_a_ceiling": [
         (W, "if !expired || !within_ceilings {", 'if !expired || !within_ceilings && !mutant("@") {'),
@@ -116,10 +116,12 @@ def main():
 
 def run(program, arguments):
     survivors = []
-    for name in [arguments.only] if arguments.only else ["", *MUTATIONS]:
+    for name in arguments.only.split(",") if arguments.only else ["", *MUTATIONS]:
         environment = {**os.environ, "MUTATION": name}
-        if subprocess.run([program, "regressions"], env=environment, capture_output=True).returncode:
-            print(f"{name or '(none)':36} caught by a regression", flush=True)
+        ran = subprocess.run([program, "regressions"], env=environment, capture_output=True, text=True)
+        if ran.returncode:
+            found = re.search(r"\(seed \d+\): ([^:]*)", ran.stdout)
+            print(f"{name or '(none)':36} caught by a regression: {found[1] if found else ran.stderr[-200:]}", flush=True)
             continue
         command = [program, "--seeds", arguments.seeds, "--until-first"]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -20,6 +20,8 @@ struct Since {
     least_consumed: [i128; 2],
     /// A client clamped under a clock behind `rf`, which leaves no mark: an aggregator may do it again.
     unmarked: bool,
+    /// The same by an aggregator: what its pins leave open is a second clamp of a balance above the ceiling again.
+    repeatable: bool,
 }
 
 /// The book of every shard.
@@ -45,6 +47,7 @@ impl DripBook {
         if let Some(old) = &change.old
             && !self.scenario.old_writers
         {
+            let exempts_clients = self.scenario.operator || self.scenario.skew > 0;
             let since = self
                 .since
                 .get(&change.shard)
@@ -60,6 +63,7 @@ impl DripBook {
                     after,
                     since: &since,
                     place: 0,
+                    exempts_clients,
                 }
                 .check()?;
             }
@@ -72,6 +76,7 @@ impl DripBook {
                 after: &new.wcu,
                 since: &since,
                 place: 1,
+                exempts_clients,
             }
             .check()?;
         }
@@ -83,7 +88,9 @@ impl DripBook {
         since.note(new);
         if let (Some(old), false) = (&change.old, moved) {
             let put_in = |shard: &Snapshot| shard.limit(Kind::Drip).map_or(0, Numbers::put_in);
-            since.unmarked |= put_in(new) < put_in(old);
+            let clamped = put_in(new) < put_in(old);
+            since.unmarked |= clamped && event.writer != Writer::Aggregator;
+            since.repeatable |= clamped && event.writer == Writer::Aggregator;
         }
         Ok(())
     }
@@ -98,6 +105,7 @@ impl Since {
             least_capacity: drip.cp,
             least_consumed: [drip.tc, snapshot.wcu.tc],
             unmarked: false,
+            repeatable: false,
         }
     }
 
@@ -120,6 +128,7 @@ struct Limit<'l> {
     after: &'l Numbers,
     since: &'l Since,
     place: usize,
+    exempts_clients: bool,
 }
 
 impl Limit<'_> {
@@ -147,8 +156,11 @@ impl Limit<'_> {
             }
         } else if put_in < 0 {
             let kept = self.after.put_in() >= self.lowest_ceiling() + self.since.least_consumed[self.place];
+            // Clients pin neither `cp` nor what another slow client took: exact for them without operator and skew.
+            let clients = self.event.writer != Writer::Aggregator && self.exempts_clients;
+            let again = self.since.repeatable && self.before.tk > self.lowest_ceiling();
             require(
-                kept || self.since.unmarked,
+                kept || clients || again || self.since.unmarked,
                 "a clamp takes only what is above the ceiling, once",
                 seen,
             )?;

@@ -172,7 +172,9 @@ impl Ledger {
             Kind::Calendar => edge_of(new.rf) > edge_of(old.rf) || after.rn != before.rn,
             _ => match (before.wa, after.wa) {
                 (Some(applied), Some(moved)) => moved != applied,
-                (None, Some(_)) => after.ws != before.ws || before.ws.is_some_and(|start| start > old.rf),
+                (None, Some(moved)) => {
+                    after.ws == Some(moved) && (after.ws != before.ws || before.ws.is_some_and(|start| start > old.rf))
+                }
                 _ => false,
             },
         }

@@ -20,9 +20,10 @@ pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) 
         ("shard_count".to_owned(), number(2)),
     ]);
     let mut put = |limit: &str, name: &str, value: AttributeValue| item.insert(format!("b_{limit}_{name}"), value);
+    // Short, so that the first doubling is the aggregator's.
     let budget = scenario.write_budget * 1000;
     for (name, value) in [
-        ("tk", budget),
+        ("tk", budget * 15 / 100),
         ("cp", budget),
         ("ra", budget),
         ("rp", 10_000),
