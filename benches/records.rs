@@ -105,6 +105,15 @@ fn records(criterion: &mut Criterion) {
             })
             .collect(),
     );
+    let read = |event: &str| {
+        median_ns(|| {
+            black_box(read_event(black_box(event)).expect("an event"));
+        })
+    };
+    report(
+        "of which its text",
+        events.iter().map(|(event, _)| read(event)).collect(),
+    );
     let plan =
         |change: &BucketChange<'_>, now| median_ns(|| drop(black_box(plan_refill(black_box(&state(change)), now))));
     report("plan a two-limit record", with_changes(&events, plan));

@@ -46,10 +46,25 @@ impl LimitField {
     ];
 
     fn parse(text: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(field, _)| *field)
+        // Spelled out, because this runs for every attribute of every image: a search through `ALL` is several times
+        // slower than what the compiler makes of this.
+        Some(match text {
+            "tk" => Self::Tk,
+            "cp" => Self::Cp,
+            "ra" => Self::Ra,
+            "rp" => Self::Rp,
+            "tc" => Self::Tc,
+            "sched" => Self::Sched,
+            "rsched" => Self::Rsched,
+            "rsa" => Self::Rsa,
+            "ws" => Self::Ws,
+            "wa" => Self::Wa,
+            "wtc" => Self::Wtc,
+            "gc" => Self::Gc,
+            "tu" => Self::Tu,
+            "soft" => Self::Soft,
+            _ => return None,
+        })
     }
 
     /// The field's suffix in an attribute name.

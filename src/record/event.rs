@@ -76,18 +76,22 @@ impl ReadRecord<'_> {
 /// Only when the text as a whole is not an object with a list of `Records`.
 pub fn read_event(json: &str) -> Result<Vec<ReadRecord<'_>>, EventError> {
     #[derive(Deserialize)]
-    struct RawEvent<'a> {
-        #[serde(rename = "Records", borrow)]
-        records: Vec<&'a RawValue>,
+    struct RawEvent<R> {
+        #[serde(rename = "Records")]
+        records: Vec<R>,
     }
-    let event: RawEvent<'_> = serde_json::from_str(json).map_err(|error| EventError {
+    // Mostly every record is readable, and then one pass over the text is enough. A single one that is not fails the
+    // whole pass, so a second one finds it, record by record.
+    if let Ok(event) = serde_json::from_str::<RawEvent<RawRecord<'_>>>(json) {
+        let records = event.records.into_iter().enumerate();
+        return Ok(records.map(|(position, raw)| sort_record(position, raw)).collect());
+    }
+    let event: RawEvent<&RawValue> = serde_json::from_str(json).map_err(|error| EventError {
         line: error.line(),
         column: error.column(),
     })?;
-    Ok(event
-        .records
-        .into_iter()
-        .enumerate()
+    let records = event.records.into_iter().enumerate();
+    Ok(records
         .map(|(position, raw)| read_record(position, raw.get()))
         .collect())
 }
@@ -121,21 +125,22 @@ struct RawChange<'a> {
 }
 
 fn read_record(position: usize, json: &str) -> ReadRecord<'_> {
-    let raw: RawRecord<'_> = match serde_json::from_str(json) {
-        Ok(raw) => raw,
-        Err(error) => {
-            let shape = RecordError::Shape {
+    match serde_json::from_str(json) {
+        Ok(raw) => sort_record(position, raw),
+        Err(error) => ReadRecord {
+            position,
+            event_id: salvage_event_id(json),
+            view_type: None,
+            record: Err(RecordError::Shape {
                 line: error.line(),
                 column: error.column(),
-            };
-            return ReadRecord {
-                position,
-                event_id: salvage_event_id(json),
-                view_type: None,
-                record: Err(shape),
-            };
-        }
-    };
+            }),
+        },
+    }
+}
+
+/// A record whose JSON has the known shape, as what it means.
+fn sort_record(position: usize, raw: RawRecord<'_>) -> ReadRecord<'_> {
     let event_id = raw.event_id.map(|text| text.0);
     let fail = |event_id, error| ReadRecord {
         position,
