@@ -20,8 +20,6 @@ use serde_json::value::RawValue;
 
 use crate::support::proxy::{Proxy, Recorded};
 
-/// One in so many of the conformance batches: enough to see every kind of request many times.
-const BATCHES_STEP: usize = 4;
 
 /// A permission that was needed: an action on a partition.
 type Need = (String, String);
@@ -124,9 +122,11 @@ async fn recorded_requests() -> Vec<Recorded> {
     proxy.recorded()
 }
 
+/// Every conformance vector that ends at the table.
 fn conformance_batches() -> Vec<Batch> {
-    let text = fs::read_to_string(in_project("tests/conformance/batches.jsonl")).unwrap();
-    let lines = text.lines().step_by(BATCHES_STEP);
+    let files = ["refills.jsonl", "batches.jsonl"];
+    let texts = files.map(|file| fs::read_to_string(in_project(&format!("tests/conformance/{file}"))).unwrap());
+    let lines = texts.iter().flat_map(|text| text.lines());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -148,7 +148,7 @@ fn captured_batches() -> Vec<Batch> {
 }
 
 fn needs(requests: &[Recorded]) -> BTreeSet<Need> {
-    assert!(requests.len() > 100, "only {} requests", requests.len());
+    assert!(requests.len() > 1_000, "only {} requests", requests.len());
     requests.iter().flat_map(needs_of).collect()
 }
 

@@ -21,10 +21,9 @@ ANSWERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def followed(offline, built, tmp_path_factory):
-    """What AWS is asked for when somebody follows the handbook, and what SAM would deploy with."""
-    deployments = tmp_path_factory.mktemp("handbook") / "deployments"
+def follow(commands, offline, folder):
+    """What AWS is asked for when somebody follows these commands, and what SAM would deploy with."""
+    deployments = folder / "deployments"
     with StandIn(ANSWERS) as aws:
         environment = offline | {
             "AWS_ENDPOINT_URL": aws.url,
@@ -33,10 +32,40 @@ def followed(offline, built, tmp_path_factory):
             "TOOLS": str(TOOLS),
             "DEPLOYMENTS": str(deployments),
         }
-        script = "set -euo pipefail\n" + "\n".join(handbook.texts("account"))
+        script = "set -euo pipefail\n" + "\n".join(commands)
         done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         yield aws, [json.loads(line) for line in deployments.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def followed(offline, built, tmp_path_factory):
+    yield from follow(handbook.texts("account"), offline, tmp_path_factory.mktemp("handbook"))
+
+
+@pytest.fixture(scope="module")
+def readme_followed(offline, built, tmp_path_factory):
+    yield from follow(handbook.texts("account", "Deploy it", handbook.README), offline, tmp_path_factory.mktemp("readme"))
+
+
+def test_the_readmes_deployments_are_the_handbooks(followed, readme_followed, template):
+    _, of_the_handbook = followed
+    _, of_the_readme = readme_followed
+    assert len(of_the_readme) == 2
+    for deployment in of_the_readme:
+        Form(template, **deployment["parameter_overrides"])
+        assert deployment in of_the_handbook
+
+
+def test_the_readme_builds_with_the_commands_that_were_run(built):
+    run = [line for text in handbook.texts("") for line in text.splitlines()]
+    wanted = [line for text in handbook.texts("", "Deploy it", handbook.README) for line in text.splitlines()]
+    assert wanted and set(wanted) <= set(run)
+
+
+def test_the_readme_installs_what_is_tested():
+    (install,) = handbook.texts("install")
+    assert f"`{install}`" in handbook.README.read_text()
 
 
 def test_what_is_installed_is_what_is_tested():
