@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub use client::{client, client_config};
+pub use client::{client, client_config, http_client};
 pub use items::{put_items, scan_items};
 pub use schema::create_table;
 

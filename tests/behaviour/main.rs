@@ -11,6 +11,7 @@ mod propagation;
 mod pure_planning;
 mod refill_conditions;
 mod replay_cli;
+mod stream_reader;
 #[path = "../support/mod.rs"]
 mod support;
 mod table_arms;

@@ -4,6 +4,7 @@ mod refusals;
 mod schedules;
 mod secrecy;
 mod serving;
+mod tailing;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -37,6 +37,10 @@ pub enum Task {
     Schedule(ScheduleArguments),
     /// Serve the embedded engine with the table, for other clients, until Ctrl-C
     Serve(ServeArguments),
+    /// Read a table's stream and work on its batches as the Lambda would, until Ctrl-C
+    Tail(TailArguments),
+    /// Print completions for a shell
+    Completions(CompletionsArguments),
 }
 
 /// Arguments of a replay.
@@ -107,6 +111,45 @@ pub struct ServeArguments {
     /// Items to put into the table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
     #[arg(long, value_name = "FILE")]
     pub items: Option<PathBuf>,
+}
+
+/// Arguments of `replay tail`.
+#[derive(Debug, Args)]
+pub struct TailArguments {
+    /// The table to work on; its stream must hold new and old images
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// Where the table and its stream are served [default: where the AWS environment leads to]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+    /// The stream [default: the table's latest]
+    #[arg(long, value_name = "ARN")]
+    pub stream_arn: Option<String>,
+    /// Most records in a batch
+    #[arg(long, value_name = "RECORDS", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub batch_size: u16,
+    /// Seconds that the first record of a batch waits for others
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=300))]
+    pub window: u16,
+    /// Begin with what is written from now on, instead of the oldest record that the stream still holds
+    #[arg(long)]
+    pub from_latest: bool,
+    /// Keep in this file how far each stream shard is, and go on from there
+    #[arg(long, value_name = "FILE")]
+    pub checkpoints: Option<PathBuf>,
+    /// Where records have expired before they were read, go on without them; their usage and refills are lost
+    #[arg(long)]
+    pub skip_expired: bool,
+    /// End once nothing has come for so many seconds, and nothing waits
+    #[arg(long, value_name = "SECONDS")]
+    pub until_idle: Option<u16>,
+}
+
+/// Arguments of `replay completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: clap_complete::Shell,
 }
 
 impl Arguments {

@@ -7,6 +7,7 @@
 //! id in any output unless a person asked for it with `--show-ids`.
 
 mod args;
+mod completions;
 mod describe;
 mod failure;
 mod input;
@@ -18,6 +19,7 @@ mod report;
 mod run;
 mod schedule;
 mod serve;
+mod tail;
 mod target;
 mod text;
 mod totals;
@@ -59,6 +61,11 @@ fn carry_out(arguments: Arguments, output: &mut Output) -> Result<ExitCode, Fail
         Some(Task::Serve(asked)) => runtime
             .block_on(serve::serve(&asked, output))
             .map(|()| ExitCode::SUCCESS),
+        Some(Task::Tail(asked)) => runtime.block_on(tail::tail(&asked, output)).map(|()| ExitCode::SUCCESS),
+        Some(Task::Completions(asked)) => {
+            completions::print(asked.shell, output);
+            Ok(ExitCode::SUCCESS)
+        }
         None => runtime.block_on(run::replay(&arguments.replay, output)),
     }
 }

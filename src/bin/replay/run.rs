@@ -87,7 +87,10 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
 }
 
 /// What the Lambda reads from its environment, as far as it concerns decisions and their names.
-fn settings() -> Result<(Settings, Option<HashKey>), Failure> {
+///
+/// # Errors
+/// Where a variable holds something else than what is allowed.
+pub fn settings() -> Result<(Settings, Option<HashKey>), Failure> {
     #[expect(clippy::disallowed_methods, reason = "this is where the process starts")]
     let environment = |variable: &str| std::env::var_os(variable);
     let settings = Settings::from_lookup(&environment);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use aws_config::BehaviorVersion;
+use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{Credentials, Region};
+use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
 use limiter_aggregator::engine::{self, Engine, EngineError};
 use limiter_aggregator::item::Item;
 use limiter_aggregator::table::dynamodb::{DynamoDbTable, client_config, retries, timeouts};
@@ -48,12 +48,8 @@ impl Target {
             let engine = Engine::start().await.map_err(engine_failure)?;
             return Ok(Self::Embedded { engine, tables: 0 });
         };
-        let client = match &arguments.endpoint_url {
-            Some(url) if url.starts_with("http://") => local_client(url),
-            url => aws_client(url.as_deref()).await,
-        };
         Ok(Self::Real {
-            client,
+            client: table_client(&service(arguments.endpoint_url.as_deref()).await),
             name: name.clone(),
         })
     }
@@ -127,28 +123,50 @@ pub fn engine_failure(error: EngineError) -> Failure {
     Failure::new(format!("the embedded engine: {error}"))
 }
 
-/// A client of an endpoint without TLS, which is never AWS: it takes region and credentials from the environment where
-/// they are given, and needs none.
+/// How to reach the table's service, and its streams': at this endpoint, or where the AWS environment leads to.
+pub async fn service(endpoint_url: Option<&str>) -> SdkConfig {
+    match endpoint_url {
+        Some(url) if url.starts_with("http://") => local_service(url),
+        Some(url) => {
+            aws_config::defaults(BehaviorVersion::latest())
+                .endpoint_url(url)
+                .load()
+                .await
+        }
+        None => aws_config::load_defaults(BehaviorVersion::latest()).await,
+    }
+}
+
+/// A client of a table's service.
+pub fn table_client(service: &SdkConfig) -> Client {
+    Client::from_conf(client_config(service, None).build())
+}
+
+/// A client of a service of streams.
+pub fn streams_client(service: &SdkConfig) -> aws_sdk_dynamodbstreams::Client {
+    let config = aws_sdk_dynamodbstreams::config::Builder::from(service);
+    let config = config.retry_config(retries()).timeout_config(timeouts());
+    aws_sdk_dynamodbstreams::Client::from_conf(config.build())
+}
+
+/// An endpoint without TLS, which is never AWS: it takes region and credentials from the environment where they are
+/// given, and needs none.
 #[expect(
     clippy::disallowed_methods,
     reason = "the process starts here, and the SDK reads the same variables"
 )]
-fn local_client(url: &str) -> Client {
+fn local_service(url: &str) -> SdkConfig {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let mut config = engine::client_config(url)
-        .retry_config(retries())
-        .timeout_config(timeouts());
-    if let Some(region) = given("AWS_REGION").or_else(|| given("AWS_DEFAULT_REGION")) {
-        config = config.region(Region::new(region));
-    }
-    if let (Some(id), Some(secret)) = (given("AWS_ACCESS_KEY_ID"), given("AWS_SECRET_ACCESS_KEY")) {
-        let credentials = Credentials::new(id, secret, given("AWS_SESSION_TOKEN"), None, "environment");
-        config = config.credentials_provider(credentials);
-    }
-    Client::from_conf(config.build())
-}
-
-async fn aws_client(endpoint_url: Option<&str>) -> Client {
-    let base = aws_config::load_defaults(BehaviorVersion::latest()).await;
-    Client::from_conf(client_config(&base, endpoint_url).build())
+    let region = given("AWS_REGION").or_else(|| given("AWS_DEFAULT_REGION"));
+    let credentials = match (given("AWS_ACCESS_KEY_ID"), given("AWS_SECRET_ACCESS_KEY")) {
+        (Some(id), Some(secret)) => Credentials::new(id, secret, given("AWS_SESSION_TOKEN"), None, "environment"),
+        _ => Credentials::new("none", "none", None, None, "none"),
+    };
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(url)
+        .region(Region::new(region.unwrap_or_else(|| "us-east-1".to_owned())))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(engine::http_client())
+        .build()
 }

@@ -5,10 +5,10 @@ use std::process::{Child, Stdio};
 
 use super::{Folder, event, program, replay};
 
-struct Served {
+pub(super) struct Served {
     child: Child,
-    endpoint: String,
-    table: String,
+    pub(super) endpoint: String,
+    pub(super) table: String,
 }
 
 impl Drop for Served {
@@ -18,7 +18,7 @@ impl Drop for Served {
     }
 }
 
-fn serve(arguments: &[&str]) -> Served {
+pub(super) fn serve(arguments: &[&str]) -> Served {
     let mut child = program()
         .args(["serve", "--port", "0"])
         .args(arguments)

@@ -1,0 +1,380 @@
+//! Reading on: one turn after the other over the shards that may be read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use aws_sdk_dynamodbstreams::types::Record;
+use tokio::time::Instant;
+
+use super::source::{From, Source, SourceError};
+use super::{CheckpointError, Checkpoints, Limits, Progress, Shard, readable};
+use crate::clock;
+
+/// How often the shards are described anew, beside whenever one of them ends.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(10);
+/// The wait before a failed batch is delivered again, or a failed request sent again; doubles up to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// What a handler made of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// Everything is done.
+    Complete,
+    /// Deliver again from this sequence number on.
+    RetryFrom(String),
+    /// Deliver all of it again.
+    RetryAll,
+}
+
+/// Takes batches.
+#[allow(async_fn_in_trait, reason = "the program delivers in one task")]
+pub trait Deliver {
+    /// Works on the records of one batch, all of one shard.
+    async fn deliver(&mut self, shard: &str, records: &[Record]) -> Delivered;
+}
+
+/// What a person should know about, beside the batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A shard is read from here on.
+    ShardOpened {
+        /// The shard's id.
+        shard: String,
+    },
+    /// All of a shard is done.
+    ShardFinished {
+        /// The shard's id.
+        shard: String,
+    },
+    /// Records have expired before they were delivered, and reading goes on with the oldest that are left.
+    RecordsLost {
+        /// The shard's id.
+        shard: String,
+        /// The last record that was delivered, if there was one.
+        after: Option<String>,
+    },
+    /// The stream refused, and is asked again later.
+    SourceFailed(SourceError),
+}
+
+/// Why reading ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsumerError {
+    /// The next records of a shard have expired.
+    #[error("shard {shard}: the records after {} have expired", after.as_deref().unwrap_or("its beginning"))]
+    Trimmed {
+        /// The shard's id.
+        shard: String,
+        /// The last record that was delivered, if there was one.
+        after: Option<String>,
+    },
+    /// The stream cannot be read.
+    #[error(transparent)]
+    Source(SourceError),
+    /// The checkpoints cannot be kept.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What a batch is.
+    pub limits: Limits,
+    /// Begin with what is written from now on; shards with a checkpoint go on behind it all the same.
+    pub from_latest: bool,
+    /// Go on with the oldest records where the next ones have expired.
+    pub skip_expired: bool,
+}
+
+/// What a turn came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// Records that were fetched.
+    pub fetched: usize,
+    /// Batches that were delivered.
+    pub batches: usize,
+    /// Records that wait for others, or for their next delivery.
+    pub waiting: usize,
+    /// What else happened.
+    pub notices: Vec<Notice>,
+}
+
+/// A reader of all shards of a stream.
+pub struct Consumer<S, D> {
+    source: S,
+    handler: D,
+    checkpoints: Checkpoints,
+    options: Options,
+    shards: Vec<Shard>,
+    /// When the shards were described last; `None` if they are to be described anew.
+    described: Option<Instant>,
+    has_begun: bool,
+    readers: BTreeMap<String, Reader>,
+    source_wait: Wait,
+}
+
+#[derive(Default)]
+struct Reader {
+    /// `None` before the first request, and after an iterator has expired.
+    iterator: Option<String>,
+    /// Whether the shard has nothing more to read.
+    has_ended: bool,
+    waiting: VecDeque<Record>,
+    /// When the first of the waiting records came.
+    since: Option<Instant>,
+    delivery_wait: Wait,
+}
+
+/// A pause that doubles with every failure in a row.
+#[derive(Default)]
+struct Wait {
+    failures: u32,
+    until: Option<Instant>,
+}
+
+impl Wait {
+    fn is_over(&self) -> bool {
+        self.until.is_none_or(|until| clock::monotonic_now() >= until)
+    }
+
+    fn longer(&mut self) {
+        let wait = FIRST_WAIT
+            .saturating_mul(2_u32.saturating_pow(self.failures))
+            .min(LONGEST_WAIT);
+        self.failures = self.failures.saturating_add(1);
+        self.until = Some(clock::monotonic_now() + wait);
+    }
+
+    fn none(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<S: Source, D: Deliver> Consumer<S, D> {
+    /// A consumer that has read nothing yet.
+    pub fn new(source: S, handler: D, checkpoints: Checkpoints, options: Options) -> Self {
+        Self {
+            source,
+            handler,
+            checkpoints,
+            options,
+            shards: Vec::new(),
+            described: None,
+            has_begun: false,
+            readers: BTreeMap::new(),
+            source_wait: Wait::default(),
+        }
+    }
+
+    /// The handler.
+    pub fn handler_mut(&mut self) -> &mut D {
+        &mut self.handler
+    }
+
+    /// How far each shard is.
+    pub fn checkpoints(&self) -> &Checkpoints {
+        &self.checkpoints
+    }
+
+    /// One look at every shard that may be read: at most one page is fetched of each and one batch delivered. A batch
+    /// that is under way is worked on to its end, so that between two turns is where to stop.
+    ///
+    /// # Errors
+    /// See [`ConsumerError`].
+    pub async fn turn(&mut self) -> Result<Turn, ConsumerError> {
+        let mut turn = Turn::default();
+        if self.source_wait.is_over() {
+            match self.read(&mut turn).await {
+                Ok(()) => self.source_wait.none(),
+                Err(ConsumerError::Source(error @ SourceError::Passing { .. })) => {
+                    self.source_wait.longer();
+                    turn.notices.push(Notice::SourceFailed(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let ids: Vec<String> = self.readers.keys().cloned().collect();
+        for id in ids {
+            self.deliver(&id, &mut turn).await?;
+        }
+        turn.waiting = self.readers.values().map(|reader| reader.waiting.len()).sum();
+        Ok(turn)
+    }
+
+    async fn read(&mut self, turn: &mut Turn) -> Result<(), ConsumerError> {
+        self.describe().await?;
+        let finished = |id: &str| self.checkpoints.is_finished(id);
+        let ids: Vec<String> = readable(&self.shards, finished)
+            .iter()
+            .map(|shard| shard.id.clone())
+            .collect();
+        for id in ids {
+            if !self.readers.contains_key(&id) {
+                self.readers.insert(id.clone(), Reader::default());
+                turn.notices.push(Notice::ShardOpened { shard: id.clone() });
+            }
+            self.fetch(&id, turn).await?;
+        }
+        Ok(())
+    }
+
+    async fn describe(&mut self) -> Result<(), ConsumerError> {
+        let now = clock::monotonic_now();
+        if self.described.is_some_and(|at| now.duration_since(at) < DESCRIBE_EVERY) {
+            return Ok(());
+        }
+        let shards = self.source.shards().await.map_err(ConsumerError::Source)?;
+        self.shards = shards;
+        if !self.has_begun && self.options.from_latest {
+            self.begin_with_the_latest().await?;
+        }
+        self.has_begun = true;
+        self.described = Some(now);
+        Ok(())
+    }
+
+    /// Takes the iterators of all open shards at once: a later turn would find a later "latest". Whoever begins so
+    /// wants none of the shards that have ended already.
+    async fn begin_with_the_latest(&mut self) -> Result<(), ConsumerError> {
+        let is_fresh =
+            |shard: &&Shard| self.checkpoints.of(&shard.id).is_none() && !self.readers.contains_key(&shard.id);
+        let fresh: Vec<Shard> = self.shards.iter().filter(is_fresh).cloned().collect();
+        for Shard { id, is_closed, .. } in fresh {
+            if is_closed {
+                self.checkpoints.set(&id, Progress::Finished)?;
+                continue;
+            }
+            let iterator = self.source.iterator(&id, &From::Latest).await;
+            let iterator = Some(iterator.map_err(ConsumerError::Source)?);
+            let reader = Reader {
+                iterator,
+                ..Reader::default()
+            };
+            self.readers.insert(id, reader);
+        }
+        Ok(())
+    }
+
+    async fn fetch(&mut self, id: &str, turn: &mut Turn) -> Result<(), ConsumerError> {
+        let reader = self.readers.entry(id.to_owned()).or_default();
+        if reader.has_ended || reader.waiting.len() >= self.options.limits.size {
+            return Ok(());
+        }
+        let iterator = match reader.iterator.take() {
+            Some(iterator) => Ok(iterator),
+            None => {
+                let from = position(reader, self.checkpoints.of(id));
+                self.source.iterator(id, &from).await
+            }
+        };
+        let page = match iterator {
+            Ok(iterator) => match self.source.records(&iterator).await {
+                Err(error @ SourceError::Passing { .. }) => {
+                    reader.iterator = Some(iterator);
+                    Err(error)
+                }
+                other => other,
+            },
+            Err(error) => Err(error),
+        };
+        match page {
+            Ok(page) => {
+                turn.fetched += page.records.len();
+                reader.has_ended = page.next.is_none();
+                reader.iterator = page.next;
+                if reader.waiting.is_empty() && !page.records.is_empty() {
+                    reader.since = Some(clock::monotonic_now());
+                }
+                reader.waiting.extend(page.records);
+                Ok(())
+            }
+            // Without an iterator the next turn asks for one.
+            Err(SourceError::IteratorExpired) => Ok(()),
+            Err(SourceError::Trimmed { .. }) => {
+                let after = match position(reader, self.checkpoints.of(id)) {
+                    From::After(sequence) => Some(sequence),
+                    From::Oldest | From::Latest => None,
+                };
+                let shard = id.to_owned();
+                if !self.options.skip_expired {
+                    return Err(ConsumerError::Trimmed { shard, after });
+                }
+                reader.iterator = Some(
+                    self.source
+                        .iterator(id, &From::Oldest)
+                        .await
+                        .map_err(ConsumerError::Source)?,
+                );
+                turn.notices.push(Notice::RecordsLost { shard, after });
+                Ok(())
+            }
+            Err(error) => Err(ConsumerError::Source(error)),
+        }
+    }
+
+    async fn deliver(&mut self, id: &str, turn: &mut Turn) -> Result<(), ConsumerError> {
+        let Some(reader) = self.readers.get_mut(id) else {
+            return Ok(());
+        };
+        if !reader.delivery_wait.is_over() {
+            return Ok(());
+        }
+        let age = reader
+            .since
+            .map_or(Duration::ZERO, |since| clock::monotonic_now().duration_since(since));
+        let size = self.options.limits.due(reader.waiting.len(), age, reader.has_ended);
+        if size > 0 {
+            turn.batches += 1;
+            let batch = reader.waiting.make_contiguous().get(..size).unwrap_or_default();
+            let delivered = self.handler.deliver(id, batch).await;
+            let done = done_of(batch, &delivered);
+            match delivered {
+                Delivered::Complete => reader.delivery_wait.none(),
+                Delivered::RetryFrom(_) | Delivered::RetryAll => reader.delivery_wait.longer(),
+            }
+            let last = reader.waiting.drain(..done).next_back();
+            if done > 0 && reader.delivery_wait.failures == 0 {
+                reader.since = (!reader.waiting.is_empty()).then(clock::monotonic_now);
+            }
+            if let Some(sequence) = last.as_ref().and_then(sequence_of) {
+                self.checkpoints.set(id, Progress::After(sequence.to_owned()))?;
+            }
+        }
+        if reader.has_ended && reader.waiting.is_empty() {
+            self.readers.remove(id);
+            self.checkpoints.set(id, Progress::Finished)?;
+            self.described = None;
+            turn.notices.push(Notice::ShardFinished { shard: id.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+/// Where a shard goes on: behind what waits, or else behind its checkpoint. A shard that appears later, or whose
+/// parent has ended, begins with its oldest record however the reading began.
+fn position(reader: &Reader, progress: Option<&Progress>) -> From {
+    let waiting = reader.waiting.back().and_then(sequence_of).map(str::to_owned);
+    match (waiting, progress) {
+        (Some(sequence), _) => From::After(sequence),
+        (None, Some(Progress::After(sequence))) => From::After(sequence.clone()),
+        (None, Some(Progress::Finished) | None) => From::Oldest,
+    }
+}
+
+/// How many records of the batch need no other delivery. A number that is not in the batch asks for all of it.
+fn done_of(batch: &[Record], delivered: &Delivered) -> usize {
+    match delivered {
+        Delivered::Complete => batch.len(),
+        Delivered::RetryAll => 0,
+        Delivered::RetryFrom(sequence) => {
+            let is_first = |record: &Record| sequence_of(record) == Some(sequence.as_str());
+            batch.iter().position(is_first).unwrap_or(0)
+        }
+    }
+}
+
+fn sequence_of(record: &Record) -> Option<&str> {
+    record.dynamodb()?.sequence_number()
+}

@@ -1,0 +1,98 @@
+//! `replay tail` on the table of a `replay serve`.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::serving::serve;
+use super::{CANARY, Folder, canary, event, program, ran, replay};
+
+fn lines(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_change_of_a_served_table_is_worked_on_once_and_its_echo_settles() {
+    let folder = Folder::new();
+    let path = canary(&folder);
+    let items = folder.path("c.table.json");
+    let served = serve(&["--items", &items]);
+    let on_table = ["--endpoint-url", &served.endpoint, "--table", &served.table];
+    // What the replay writes is what the tail then reads.
+    assert_eq!(replay(on_table.into_iter().chain([path.as_str()])).code, Some(0));
+    let checkpoints = folder.path("checkpoints.json");
+    let arguments = [
+        "tail",
+        "--window",
+        "0",
+        "--until-idle",
+        "1",
+        "--checkpoints",
+        &checkpoints,
+    ];
+    let first = replay(arguments.into_iter().chain(on_table));
+    assert_eq!((first.code, first.err.as_str()), (Some(0), ""));
+    let told = lines(&first.out);
+    let batches: Vec<&Value> = told
+        .iter()
+        .filter(|line| line["records"].is_u64() && line["end"].is_null())
+        .collect();
+    assert!(
+        batches.iter().all(|batch| batch["outcome"] == "complete"),
+        "{}",
+        first.out
+    );
+    let end = told.last().unwrap();
+    let records = event("hot-drip.table.json").matches("\"PK\"").count();
+    assert!(end["records"].as_u64().unwrap() > records as u64, "{end}");
+    assert_eq!(end["failures"], 0);
+    assert!(!first.out.contains(CANARY));
+    let second = replay(arguments.into_iter().chain(on_table));
+    assert_eq!(lines(&second.out).last().unwrap()["records"], 0, "{}", second.out);
+}
+
+#[test]
+fn a_signal_ends_it_cleanly() {
+    let served = serve(&[]);
+    let mut child = program()
+        .args(["tail", "--endpoint-url", &served.endpoint, "--table", &served.table])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(child.try_wait().unwrap(), None, "it went on by itself");
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(lines(&ran.out).last().unwrap()["end"], true);
+}
+
+#[test]
+fn a_table_that_is_not_there_is_named() {
+    let served = serve(&[]);
+    let ran = replay(["tail", "--endpoint-url", &served.endpoint, "--table", "other"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.err
+            .contains("table other: DescribeTable failed: ResourceNotFoundException"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn completions_know_every_subcommand() {
+    let ran = replay(["completions", "bash"]);
+    assert_eq!(ran.code, Some(0));
+    for task in ["schedule", "serve", "tail"] {
+        assert!(ran.out.contains(&format!("replay__subcmd__{task}")) || ran.out.contains(&format!("replay__{task}")));
+    }
+}
