@@ -72,7 +72,7 @@ class Function:
             "PATH": os.environ["PATH"],
         }
         self.started = time.perf_counter()
-        self.process = subprocess.Popen(command, env=base | environment, stdout=subprocess.DEVNULL, stderr=None)
+        self.process = subprocess.Popen(command, env=base | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def invoke(self, event):
         """Seconds from the event's hand-over to its answer, and CPU seconds of the process meanwhile."""

@@ -1,10 +1,11 @@
 """Both aggregators on the same batches, in turns, on one engine."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
 from lambda_runtime import Function
-from table import CountingProxy
+from table import CountingProxy, Engine
 from workload import Workload
 
 
@@ -17,10 +18,7 @@ class Side:
     artifact: str
 
     def start(self, url, table):
-        return Function(self.command, {"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": url, **self.paths()})
-
-    def paths(self):
-        return {"LANG": "C.UTF-8"}
+        return Function(self.command, {"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": url, "LANG": "C.UTF-8"})
 
 
 @dataclass
@@ -33,58 +31,67 @@ class Figures:
 
 
 class Bench:
-    def __init__(self, engine, sides):
-        self.engine, self.sides, self.workload, self.tables = engine, sides, Workload(), 0
+    """Every measurement has an engine of its own: it slows down with what it holds, which would favour what comes first."""
 
-    def new_table(self):
-        self.tables += 1
-        return self.engine.table(f"side-by-side-{self.tables}")
+    def __init__(self, program, sides):
+        self.program, self.sides, self.workload = program, sides, Workload()
+
+    @contextmanager
+    def engine(self):
+        engine = Engine(self.program)
+        try:
+            yield engine
+        finally:
+            engine.stop()
 
     def counted(self, forms):
         """Calls by operation, write units and read units of one batch of each form, by side and form."""
         found = {}
         for side in self.sides:
-            proxy, table = CountingProxy(self.engine.url), self.new_table()
-            function = side.start(proxy.url, table)
-            # The first batch also pays for what happens once in a process.
-            for form in [(1, 1), *forms]:
-                event, items = self.workload.batch(*form)
-                self.engine.put(table, items)
-                function.invoke(event)
-                found[side.name, form] = proxy.take()
-            function.stop()
-            proxy.stop()
+            with self.engine() as engine:
+                proxy, table = CountingProxy(engine.url), engine.table(side.name)
+                function = side.start(proxy.url, table)
+                # The first batch also pays for what happens once in a process.
+                for form in [(1, 1), *forms]:
+                    event, items = self.workload.batch(*form)
+                    engine.put(table, items)
+                    function.invoke(event)
+                    found[side.name, form] = proxy.take()
+                function.stop()
+                proxy.stop()
         return found
 
     def timed(self, form, rounds, only=None):
         """Warm batches of this form, both sides in turns, each with entities and a table of its own."""
         sides = [side for side in self.sides if only in (None, side.name)]
-        functions = {side.name: (table := self.new_table(), side.start(self.engine.url, table)) for side in sides}
         figures = {side.name: Figures() for side in sides}
-        for nth in range(rounds + 1):
-            for name, (table, function) in functions.items():
-                event, items = self.workload.batch(*(form if nth else (1, 1)))
-                self.engine.put(table, items)
-                wall, cpu, _ = function.invoke(event)
-                if nth:
-                    figures[name].wall_s.append(wall)
-                    figures[name].cpu_s.append(cpu)
-        for name, (_, function) in functions.items():
-            figures[name].peak_mb = function.peak_mb()
-            function.stop()
+        with self.engine() as engine:
+            functions = {side.name: (table := engine.table(side.name), side.start(engine.url, table)) for side in sides}
+            for nth in range(rounds + 1):
+                for name, (table, function) in functions.items():
+                    event, items = self.workload.batch(*(form if nth else (1, 1)))
+                    engine.put(table, items)
+                    wall, cpu, _ = function.invoke(event)
+                    if nth:
+                        figures[name].wall_s.append(wall)
+                        figures[name].cpu_s.append(cpu)
+            for name, (_, function) in functions.items():
+                figures[name].peak_mb = function.peak_mb()
+                function.stop()
         return figures
 
     def starts(self, rounds):
         """Seconds from the start of a process to its first answer, to a batch of one record, by side."""
         seen = {side.name: [] for side in self.sides}
-        tables = {side.name: self.new_table() for side in self.sides}
-        for _ in range(rounds):
-            for side in self.sides:
-                event, items = self.workload.batch(1, 1)
-                self.engine.put(tables[side.name], items)
-                function = side.start(self.engine.url, tables[side.name])
-                seen[side.name].append(function.invoke(event)[2])
-                function.stop()
+        with self.engine() as engine:
+            tables = {side.name: engine.table(side.name) for side in self.sides}
+            for _ in range(rounds):
+                for side in self.sides:
+                    event, items = self.workload.batch(1, 1)
+                    engine.put(tables[side.name], items)
+                    function = side.start(engine.url, tables[side.name])
+                    seen[side.name].append(function.invoke(event)[2])
+                    function.stop()
         return seen
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import boto3
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "peer"))
+import page  # noqa: E402
 from workload import LIMITS, RESOURCE, STACK, THREADS, WRITE_BUDGET, Workload
 
 REPLAY = sys.argv[1]
@@ -145,10 +147,14 @@ def main():
                 table[name] = {claim: (holds, told) for claim, holds, told in side.verdicts()}
             finally:
                 side.stop()
-    print(f"| claim | {OURS} | {THEIRS} |\n| --- | --- | --- |")
+    lines = []
     for claim, ours in table[OURS].items():
         cells = [f"{'yes' if holds else 'NO'} ({told})" for holds, told in (ours, table[THEIRS][claim])]
-        print(f"| {claim} | {' | '.join(cells)} |")
+        lines.append([claim, *cells])
+    compared = page.rows(["claim", OURS, THEIRS], lines)
+    print(compared)
+    if "--write" in sys.argv:
+        page.write({"end to end": compared})
     broken = [claim for claim, (holds, _) in table[OURS].items() if not holds]
     if broken:
         sys.exit(f"does not hold: {'; '.join(broken)}")
