@@ -29,6 +29,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// # Errors
 /// Where the table has no stream, the stream cannot be read or has lost records, or the checkpoints cannot be kept.
 pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), Failure> {
+    warnings_to_stderr()?;
     let (settings, hash_key) = settings()?;
     let service = service(arguments.endpoint_url.as_deref()).await;
     let table = table_client(&service);
@@ -78,6 +79,17 @@ pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), 
     }
     view.end();
     Ok(())
+}
+
+/// What goes wrong with requests, as the Lambda would log it. Standard output is the view's.
+fn warnings_to_stderr() -> Result<(), Failure> {
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .try_init()
+        .map_err(|error| Failure::new(format!("cannot log: {error}")))
 }
 
 fn is_idle(turn: &Turn) -> bool {

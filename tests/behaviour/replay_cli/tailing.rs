@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::serving::serve;
 use super::{CANARY, Folder, canary, event, program, ran, replay};
+use crate::support::proxy::{Answer, Proxy, Step};
 
 fn lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -73,6 +74,52 @@ fn a_signal_ends_it_cleanly() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(lines(&ran.out).last().unwrap()["end"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_fails_is_told_of_and_comes_again_until_a_signal() {
+    let folder = Folder::new();
+    let _ = canary(&folder);
+    let served = serve(&["--items", &folder.path("c.table.json")]);
+    let proxy = Proxy::start(served.endpoint.strip_prefix("http://").unwrap().parse().unwrap()).await;
+    let endpoint = proxy.endpoint_url();
+    let on_table = ["--endpoint-url", &endpoint, "--table", &served.table];
+    assert_eq!(
+        replay(on_table.into_iter().chain([folder.path("c.json").as_str()])).code,
+        Some(0)
+    );
+    proxy.always("UpdateItem", Step::Answer(Answer::throughput_exceeded()));
+    let child = program()
+        .args(["tail", "--window", "0"])
+        .args(on_table)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = lines(&ran.out);
+    let failed: Vec<&Value> = told.iter().filter(|line| line["outcome"] == "incomplete").collect();
+    assert!(failed.len() > 1, "{}", ran.out);
+    assert!(
+        failed
+            .iter()
+            .all(|batch| batch["retry_from"] == failed[0]["retry_from"]),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.err.contains("requests failed") && ran.err.contains("UpdateItem"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.out.contains(CANARY) && !ran.err.contains(CANARY));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use limiter_aggregator::clock;
 use limiter_aggregator::stream::{Delivered, Notice, Turn};
 use serde_json::{Value, json};
@@ -36,7 +36,8 @@ impl<'o> View<'o> {
     /// A view on whatever standard output is.
     pub fn new(output: &'o mut Output) -> Self {
         let line = std::io::stdout().is_terminal().then(|| {
-            let line = ProgressBar::new_spinner().with_style(ProgressStyle::default_spinner());
+            let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+            line.set_style(ProgressStyle::default_spinner());
             line.set_message("waiting for records");
             line
         });
