@@ -23,6 +23,7 @@
 //! - [`aggregate`]: a batch from its text to its answer.
 //! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
 //! - [`lambda`]: the same as a Lambda function.
+//! - `release`: which releases of the client library this stands in for.
 //! - `engine`, `stream`: for the replay program, an embedded table service and a reader of streams in Lambda's stead.
 //! - [`config`], [`clock`]: what is read from outside, each in one place.
 #![warn(missing_docs)]
@@ -39,6 +40,8 @@ pub mod key;
 pub mod lambda;
 pub mod plan;
 pub mod record;
+#[cfg(feature = "replay")]
+pub mod release;
 pub mod report;
 pub mod schedule;
 #[cfg(feature = "replay")]

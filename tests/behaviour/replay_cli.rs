@@ -5,6 +5,7 @@ mod schedules;
 mod secrecy;
 mod serving;
 mod tailing;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

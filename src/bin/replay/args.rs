@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use limiter_aggregator::release::Version;
 use limiter_aggregator::units::EpochMillis;
 
 use crate::failure;
@@ -39,6 +40,8 @@ pub enum Task {
     Serve(ServeArguments),
     /// Read a table's stream and work on its batches as the Lambda would, until Ctrl-C
     Tail(TailArguments),
+    /// Show which release of the client library a table says its aggregator is, or raise it
+    Version(VersionArguments),
     /// Print completions for a shell
     Completions(CompletionsArguments),
 }
@@ -143,6 +146,20 @@ pub struct TailArguments {
     /// End once nothing has come for so many seconds, and nothing waits
     #[arg(long, value_name = "SECONDS")]
     pub until_idle: Option<u16>,
+}
+
+/// Arguments of `replay version`.
+#[derive(Debug, Args)]
+pub struct VersionArguments {
+    /// The table
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// Where the table is served [default: where the AWS environment leads to]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+    /// Raise the record to this release, so that clients may store its kinds of limits
+    #[arg(long, value_name = "VERSION")]
+    pub set: Option<Version>,
 }
 
 /// Arguments of `replay completions`.

@@ -23,6 +23,7 @@ mod tail;
 mod target;
 mod text;
 mod totals;
+mod version;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,9 @@ fn carry_out(arguments: Arguments, output: &mut Output) -> Result<ExitCode, Fail
             .block_on(serve::serve(&asked, output))
             .map(|()| ExitCode::SUCCESS),
         Some(Task::Tail(asked)) => runtime.block_on(tail::tail(&asked, output)).map(|()| ExitCode::SUCCESS),
+        Some(Task::Version(asked)) => runtime
+            .block_on(version::version(&asked, output))
+            .map(|()| ExitCode::SUCCESS),
         Some(Task::Completions(asked)) => {
             completions::print(asked.shell, output);
             Ok(ExitCode::SUCCESS)
