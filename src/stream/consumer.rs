@@ -112,7 +112,7 @@ pub struct Consumer<S, D> {
     described: Option<Instant>,
     has_begun: bool,
     readers: BTreeMap<String, Reader>,
-    source_wait: Wait,
+    describe_wait: Wait,
 }
 
 #[derive(Default)]
@@ -124,6 +124,7 @@ struct Reader {
     waiting: VecDeque<Record>,
     /// When the first of the waiting records came.
     since: Option<Instant>,
+    read_wait: Wait,
     delivery_wait: Wait,
 }
 
@@ -164,7 +165,7 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
             described: None,
             has_begun: false,
             readers: BTreeMap::new(),
-            source_wait: Wait::default(),
+            describe_wait: Wait::default(),
         }
     }
 
@@ -185,16 +186,11 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
     /// See [`ConsumerError`].
     pub async fn turn(&mut self) -> Result<Turn, ConsumerError> {
         let mut turn = Turn::default();
-        if self.source_wait.is_over() {
-            match self.read(&mut turn).await {
-                Ok(()) => self.source_wait.none(),
-                Err(ConsumerError::Source(error @ SourceError::Passing { .. })) => {
-                    self.source_wait.longer();
-                    turn.notices.push(Notice::SourceFailed(error));
-                }
-                Err(error) => return Err(error),
-            }
+        if self.describe_wait.is_over() {
+            let described = self.describe().await;
+            wait_if_passing(described, &mut self.describe_wait, &mut turn)?;
         }
+        self.read(&mut turn).await?;
         let ids: Vec<String> = self.readers.keys().cloned().collect();
         for id in ids {
             self.deliver(&id, &mut turn).await?;
@@ -204,7 +200,6 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
     }
 
     async fn read(&mut self, turn: &mut Turn) -> Result<(), ConsumerError> {
-        self.describe().await?;
         let finished = |id: &str| self.checkpoints.is_finished(id);
         let ids: Vec<String> = readable(&self.shards, finished)
             .iter()
@@ -215,7 +210,13 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
                 self.readers.insert(id.clone(), Reader::default());
                 turn.notices.push(Notice::ShardOpened { shard: id.clone() });
             }
-            self.fetch(&id, turn).await?;
+            let mut reader = self.readers.remove(&id).unwrap_or_default();
+            if reader.read_wait.is_over() {
+                let fetched = self.fetch(&id, &mut reader, turn).await;
+                // Other shards are read on meanwhile.
+                wait_if_passing(fetched, &mut reader.read_wait, turn)?;
+            }
+            self.readers.insert(id, reader);
         }
         Ok(())
     }
@@ -226,10 +227,10 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
             return Ok(());
         }
         let shards = self.source.shards().await.map_err(ConsumerError::Source)?;
-        self.shards = shards;
         if !self.has_begun && self.options.from_latest {
-            self.begin_with_the_latest().await?;
+            self.begin_with_the_latest(&shards).await?;
         }
+        self.shards = shards;
         self.has_begun = true;
         self.described = Some(now);
         Ok(())
@@ -237,10 +238,10 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
 
     /// Takes the iterators of all open shards at once: a later turn would find a later "latest". Whoever begins so
     /// wants none of the shards that have ended already.
-    async fn begin_with_the_latest(&mut self) -> Result<(), ConsumerError> {
+    async fn begin_with_the_latest(&mut self, shards: &[Shard]) -> Result<(), ConsumerError> {
         let is_fresh =
             |shard: &&Shard| self.checkpoints.of(&shard.id).is_none() && !self.readers.contains_key(&shard.id);
-        let fresh: Vec<Shard> = self.shards.iter().filter(is_fresh).cloned().collect();
+        let fresh: Vec<Shard> = shards.iter().filter(is_fresh).cloned().collect();
         for Shard { id, is_closed, .. } in fresh {
             if is_closed {
                 self.checkpoints.set(&id, Progress::Finished)?;
@@ -257,8 +258,7 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
         Ok(())
     }
 
-    async fn fetch(&mut self, id: &str, turn: &mut Turn) -> Result<(), ConsumerError> {
-        let reader = self.readers.entry(id.to_owned()).or_default();
+    async fn fetch(&self, id: &str, reader: &mut Reader, turn: &mut Turn) -> Result<(), ConsumerError> {
         if reader.has_ended || reader.waiting.len() >= self.options.limits.size {
             return Ok(());
         }
@@ -350,6 +350,19 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
         }
         Ok(())
     }
+}
+
+/// Leaves what may pass for later, with a notice.
+fn wait_if_passing(done: Result<(), ConsumerError>, wait: &mut Wait, turn: &mut Turn) -> Result<(), ConsumerError> {
+    match done {
+        Ok(()) => wait.none(),
+        Err(ConsumerError::Source(error @ SourceError::Passing { .. })) => {
+            wait.longer();
+            turn.notices.push(Notice::SourceFailed(error));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Where a shard goes on: behind what waits, or else behind its checkpoint. A shard that appears later, or whose

@@ -234,6 +234,22 @@ async fn a_stream_that_does_not_answer_for_a_while_is_asked_again_and_loses_noth
 }
 
 #[tokio::test]
+async fn a_shard_that_cannot_be_read_for_a_while_does_not_hold_up_the_others() {
+    let endpoint = Endpoint::start(vec![open("a", None, &[1]), open("b", None, &[2])]).await;
+    for _ in 0..20 {
+        let refusal = ("GetShardIterator a", "InternalServerError");
+        endpoint.script().refusals.push_back(refusal);
+    }
+    let mut reader = reader(&endpoint, OPTIONS);
+    read(&mut reader).await.unwrap();
+    assert_eq!(delivered(&mut reader), [of("b", &[2])]);
+    endpoint.script().refusals.clear();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    read(&mut reader).await.unwrap();
+    assert_eq!(delivered(&mut reader), [of("a", &[1])]);
+}
+
+#[tokio::test]
 async fn a_stream_that_is_not_there_ends_the_reading() {
     let endpoint = Endpoint::start(Vec::new()).await;
     endpoint

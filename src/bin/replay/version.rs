@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
+use limiter_aggregator::key::{SYSTEM_PK, VERSION_SK};
 use limiter_aggregator::release::{self, Decision, Version};
 
 use crate::args::VersionArguments;
@@ -10,8 +11,6 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::target::{service, table_client};
 
-const PK: &str = "_/SYSTEM#";
-const SK: &str = "#VERSION";
 const ATTRIBUTE: &str = "lambda_version";
 
 /// Shows the record, and raises it if asked to.
@@ -44,7 +43,11 @@ pub async fn version(arguments: &VersionArguments, output: &mut Output) -> Resul
 
 async fn read(client: &Client, table: &str) -> Result<Option<String>, Failure> {
     let request = client.get_item().table_name(table).consistent_read(true);
-    let answer = request.key("PK", text(PK)).key("SK", text(SK)).send().await;
+    let answer = request
+        .key("PK", text(SYSTEM_PK))
+        .key("SK", text(VERSION_SK))
+        .send()
+        .await;
     let answer = answer.map_err(|error| refused("GetItem", table, error.as_service_error()))?;
     // A record out of nothing would tell clients that the library's own deployment had been here.
     let record = answer.item.ok_or_else(|| {
@@ -63,8 +66,8 @@ async fn write(client: &Client, table: &str, stored: Option<&str>, version: &Ver
     let mut request = client
         .update_item()
         .table_name(table)
-        .key("PK", text(PK))
-        .key("SK", text(SK))
+        .key("PK", text(SYSTEM_PK))
+        .key("SK", text(VERSION_SK))
         .update_expression("SET #v = :new")
         .expression_attribute_names("#v", ATTRIBUTE)
         .expression_attribute_values(":new", text(&version.to_string()));

@@ -28,7 +28,7 @@ pub struct Script {
     pub shards: Vec<Shard>,
     /// Most records that a page holds, and shards that a description holds.
     pub page: usize,
-    /// Refusals of the next requests of an operation.
+    /// Refusals of the next requests that begin so: an operation, and perhaps what it is about.
     pub refusals: VecDeque<(&'static str, &'static str)>,
     /// Every request: operation, and what it was about.
     pub asked: Vec<(String, String)>,
@@ -131,8 +131,13 @@ impl Script {
             ),
             _ => text("ShardIterator"),
         };
+        let request = format!("{operation} {about}");
         self.asked.push((operation.to_owned(), about.trim().to_owned()));
-        if self.refusals.front().is_some_and(|(refused, _)| *refused == operation) {
+        if self
+            .refusals
+            .front()
+            .is_some_and(|(refused, _)| request.starts_with(refused))
+        {
             return Err(self.refusals.pop_front().unwrap().1);
         }
         match operation {
