@@ -23,12 +23,15 @@
 //! - [`aggregate`]: a batch from its text to its answer.
 //! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
 //! - [`lambda`]: the same as a Lambda function.
+//! - `audit`: whether what is stored agrees with the rules.
 //! - `release`: which releases of the client library this stands in for.
 //! - `engine`, `stream`: for the replay program, an embedded table service and a reader of streams in Lambda's stead.
 //! - [`config`], [`clock`]: what is read from outside, each in one place.
 #![warn(missing_docs)]
 
 pub mod aggregate;
+#[cfg(feature = "replay")]
+pub mod audit;
 pub mod bucket;
 pub mod clock;
 pub mod config;

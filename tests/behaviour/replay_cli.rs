@@ -1,5 +1,6 @@
 //! The replay program from outside: what it prints, what it refuses, and what it exits with.
 
+mod audits;
 mod refusals;
 mod schedules;
 mod secrecy;

@@ -90,6 +90,11 @@ class Side:
             self.usage = {
                 (entity, kind): self.counted(limiter, entity, kind) for entity in LIMITS for kind in ("hourly", "daily")
             }
+        audited = subprocess.run(
+            [REPLAY, "audit", "--endpoint-url", self.endpoint, "--table", STACK], capture_output=True, text=True
+        )
+        assert audited.returncode in (0, 1), audited.stderr
+        self.is_sound = audited.returncode == 0
         self.shards = defaultdict(list)
         for page in self.client().get_paginator("scan").paginate(TableName=STACK):
             for item in page["Items"]:
@@ -134,6 +139,7 @@ class Side:
             yield f"hot: admitted and held of {name} is no more than granted", there <= limit, f"{there:g} of {limit}"
         starts = self.numbers("hot", "b_session_ws")
         yield "hot: window starts are equal", len(starts) == len(counts) and len(set(starts)) == 1, f"{len(set(starts))} on {len(starts)}"
+        yield "an audit finds no broken invariant", self.is_sound, f"{sum(map(len, self.shards.values()))} shards"
         yield "no failures", self.end["failures"] == 0, f"{self.end['records']} records"
 
 

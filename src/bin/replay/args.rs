@@ -40,6 +40,8 @@ pub enum Task {
     Serve(ServeArguments),
     /// Read a table's stream and work on its batches as the Lambda would, until Ctrl-C
     Tail(TailArguments),
+    /// Read every bucket of a table and say what does not agree; writes nothing, exit code 1 for broken invariants
+    Audit(AuditArguments),
     /// Show which release of the client library a table says its aggregator is, or raise it
     Version(VersionArguments),
     /// Print completions for a shell
@@ -146,6 +148,29 @@ pub struct TailArguments {
     /// End once nothing has come for so many seconds, and nothing waits
     #[arg(long, value_name = "SECONDS")]
     pub until_idle: Option<u16>,
+}
+
+/// Arguments of `replay audit`.
+#[derive(Debug, Args)]
+pub struct AuditArguments {
+    /// The table; all of it is read, page by page, with consistent reads
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// Where the table is served [default: where the AWS environment leads to]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+    /// Report on this entity only
+    #[arg(long, value_name = "ID")]
+    pub entity: Option<String>,
+    /// The instant to judge at: epoch milliseconds or RFC 3339 [default: now]
+    #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
+    pub now: Option<EpochMillis>,
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show namespace, entity and resource instead of a short hash
+    #[arg(long)]
+    pub show_ids: bool,
 }
 
 /// Arguments of `replay version`.

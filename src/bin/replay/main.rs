@@ -7,6 +7,7 @@
 //! id in any output unless a person asked for it with `--show-ids`.
 
 mod args;
+mod audit;
 mod completions;
 mod describe;
 mod failure;
@@ -63,6 +64,7 @@ fn carry_out(arguments: Arguments, output: &mut Output) -> Result<ExitCode, Fail
             .block_on(serve::serve(&asked, output))
             .map(|()| ExitCode::SUCCESS),
         Some(Task::Tail(asked)) => runtime.block_on(tail::tail(&asked, output)).map(|()| ExitCode::SUCCESS),
+        Some(Task::Audit(asked)) => runtime.block_on(audit::audit(&asked, output)),
         Some(Task::Version(asked)) => runtime
             .block_on(version::version(&asked, output))
             .map(|()| ExitCode::SUCCESS),
