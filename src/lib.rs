@@ -27,7 +27,7 @@
 //! - `release`: which releases of the client library this stands in for.
 //! - `engine`, `stream`: for the replay program, an embedded table service and a reader of streams in Lambda's stead.
 //! - [`config`], [`clock`]: what is read from outside, each in one place.
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 pub mod aggregate;
 #[cfg(feature = "replay")]
