@@ -80,6 +80,22 @@ class Bench:
                 function.stop()
         return figures
 
+    def delivered_twice(self, records):
+        """What each side has counted of a limit that every record takes one token of, after two deliveries."""
+        counted = {}
+        for side in self.sides:
+            with self.engine() as engine:
+                table = engine.table(side.name)
+                function = side.start(engine.url, table)
+                event, items = self.workload.batch(records, 1)
+                engine.put(table, items)
+                function.invoke(event)
+                function.invoke(event)
+                function.stop()
+                snapshots = [item for item in engine.items(table) if item["SK"]["S"].startswith("#USAGE#")]
+                (counted[side.name],) = {int(item["rpm"]["N"]) for item in snapshots}
+        return counted
+
     def starts(self, rounds):
         """Seconds from the start of a process to its first answer, to a batch of one record, by side."""
         seen = {side.name: [] for side in self.sides}

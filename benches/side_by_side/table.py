@@ -47,6 +47,9 @@ class Engine:
             requests = [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]
             self.client.batch_write_item(RequestItems={table: requests})
 
+    def items(self, table):
+        return self.client.scan(TableName=table, ConsistentRead=True)["Items"]
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
