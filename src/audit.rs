@@ -143,7 +143,11 @@ impl Finding {
             | Self::AboveCeiling { limit, .. }
             | Self::StaggeredWindow { limit, .. }
             | Self::UnappliedWindow { limit, .. } => Some(limit),
-            _ => None,
+            Self::Unreadable { .. }
+            | Self::UndecodableSchedule { .. }
+            | Self::LaggingCount { .. }
+            | Self::MissingShard { .. }
+            | Self::DeadValidUntil { .. } => None,
         }
     }
 }
@@ -153,6 +157,13 @@ struct Shard<'i> {
     id: ShardId,
     bucket: Bucket<'i>,
     schedules: ItemSchedules<'i>,
+}
+
+impl Shard<'_> {
+    /// Whether `vu` has passed: whoever comes next evaluates the shard before anything is spent from it.
+    fn awaits_evaluation(&self, now: EpochMillis) -> bool {
+        self.bucket.fields.valid_until.is_some_and(|until| until <= now)
+    }
 }
 
 /// Everything that is found on the shards of one bucket at an instant, sorted.
@@ -173,15 +184,13 @@ pub fn audit_bucket(shards: &BTreeMap<ShardId, Item>, now: EpochMillis) -> Vec<F
             Err(_) => findings.push(Finding::UndecodableSchedule { shard: id }),
         }
     }
-    let counts = readable.iter().map(|shard| shard.bucket.fields.shard_count());
-    let Some(highest) = counts.max() else {
-        return findings;
-    };
-    counts_and_validity(&readable, highest, now, &mut findings);
-    missing(shards, highest, &mut findings);
-    quotas(&readable, now, &mut findings);
-    drips(&readable, highest, now, &mut findings);
-    windows(&readable, now, &mut findings);
+    if let Some(highest) = readable.iter().map(|shard| shard.bucket.fields.shard_count()).max() {
+        counts_and_validity(&readable, highest, now, &mut findings);
+        missing(shards, highest, &mut findings);
+        quotas(&readable, now, &mut findings);
+        drips(&readable, highest, now, &mut findings);
+        windows(&readable, now, &mut findings);
+    }
     findings.sort();
     findings
 }
@@ -196,7 +205,7 @@ fn counts_and_validity(shards: &[Shard<'_>], highest: ShardCount, now: EpochMill
                 highest,
             });
         }
-        if shard.bucket.fields.valid_until.is_some_and(|until| until <= now) {
+        if shard.awaits_evaluation(now) {
             findings.push(Finding::DeadValidUntil { shard: shard.id });
         }
     }
@@ -216,10 +225,10 @@ fn missing(shards: &BTreeMap<ShardId, Item>, highest: ShardCount, findings: &mut
 fn quotas(shards: &[Shard<'_>], now: EpochMillis, findings: &mut Vec<Finding>) {
     let mut sums: BTreeMap<&str, (Millitokens, Millitokens)> = BTreeMap::new();
     for shard in shards {
-        let fields = &shard.bucket.fields;
-        if fields.valid_until.is_some_and(|until| until <= now) {
+        if shard.awaits_evaluation(now) {
             continue;
         }
+        let fields = &shard.bucket.fields;
         for Quota {
             limit,
             capacity,
@@ -232,12 +241,13 @@ fn quotas(shards: &[Shard<'_>], now: EpochMillis, findings: &mut Vec<Finding>) {
             }
             let balance = limit.balance.unwrap_or_default();
             let topped_up = limit.topped_up.unwrap_or_default();
-            if balance.0 > capacity.0.saturating_add(topped_up.0) {
+            let whole = Millitokens(capacity.0.saturating_add(topped_up.0));
+            if balance > whole {
                 findings.push(Finding::AboveCapacity {
                     shard: shard.id,
                     limit: limit.name.to_owned(),
                     balance,
-                    capacity: Millitokens(capacity.0.saturating_add(topped_up.0)),
+                    capacity: whole,
                 });
             }
             let (held, granted) = sums.entry(limit.name).or_insert((Millitokens::ZERO, capacity));

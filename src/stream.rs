@@ -16,5 +16,4 @@ pub use batch::Limits;
 pub use checkpoint::{CheckpointError, Checkpoints, Progress};
 pub use consumer::{Consumer, ConsumerError, Deliver, Delivered, Notice, Options, Turn};
 pub use event::lambda_event;
-pub use lineage::{Shard, readable};
-pub use source::{DynamoDbStream, From, Page, Source, SourceError};
+pub use source::{DynamoDbStream, SourceError};

@@ -4,12 +4,11 @@ import json
 import os
 import queue
 import subprocess
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-VERSION = "/2018-06-01/runtime"
+import loopback
+
 TIMEOUT_S = 900
 
 
@@ -20,36 +19,25 @@ class Runtime:
         self.events, self.responses = queue.Queue(), queue.Queue()
         runtime = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
+        class Handler(loopback.Handler):
             def do_GET(self):
                 body = runtime.events.get()
-                deadline_ms = int(time.time() * 1_000) + TIMEOUT_S * 1_000
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
-                self.send_header("Lambda-Runtime-Deadline-Ms", str(deadline_ms))
-                self.send_header("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-central-1:123456789012:function:aggregator")
-                self.end_headers()
-                self.wfile.write(body)
+                self.answer(
+                    200,
+                    {
+                        "Content-Type": "application/json",
+                        "Lambda-Runtime-Aws-Request-Id": "8476a536-e9f4-11e8-9739-2dfe598c3fcd",
+                        "Lambda-Runtime-Deadline-Ms": str((int(time.time()) + TIMEOUT_S) * 1_000),
+                        "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:eu-central-1:123456789012:function:aggregator",
+                    },
+                    body,
+                )
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-                runtime.responses.put((self.path, body, time.perf_counter()))
-                self.send_response(202)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                runtime.responses.put((self.path, self.body(), time.perf_counter()))
+                self.answer(202, {})
 
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+        self.server, self.address = loopback.serve(Handler)
 
 
 class Function:

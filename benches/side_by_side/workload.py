@@ -28,7 +28,7 @@ def bucket(entity, used, now_ms, records):
         "b_wcu_cp": 1_000_000,
         "b_wcu_ra": 1_000_000,
         "b_wcu_rp": 1_000,
-        "b_wcu_tk": 999_000 - used,
+        "b_wcu_tk": 999_000 - 1_000 * used,
         "b_wcu_tc": 1_000 * used,
         "rf": now_ms - 1_000,
         "shard_count": 1,

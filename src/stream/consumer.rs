@@ -6,8 +6,9 @@ use std::time::Duration;
 use aws_sdk_dynamodbstreams::types::Record;
 use tokio::time::Instant;
 
-use super::source::{From, Source, SourceError};
-use super::{CheckpointError, Checkpoints, Limits, Progress, Shard, readable};
+use super::lineage::{Shard, readable};
+use super::source::{DynamoDbStream, From, SourceError};
+use super::{CheckpointError, Checkpoints, Limits, Progress};
 use crate::clock;
 
 /// How often the shards are described anew, beside whenever one of them ends.
@@ -28,7 +29,7 @@ pub enum Delivered {
 }
 
 /// Takes batches.
-#[allow(async_fn_in_trait, reason = "the program delivers in one task")]
+#[expect(async_fn_in_trait, reason = "the program delivers in one task")]
 pub trait Deliver {
     /// Works on the records of one batch, all of one shard.
     async fn deliver(&mut self, shard: &str, records: &[Record]) -> Delivered;
@@ -102,8 +103,8 @@ pub struct Turn {
 }
 
 /// A reader of all shards of a stream.
-pub struct Consumer<S, D> {
-    source: S,
+pub struct Consumer<D> {
+    source: DynamoDbStream,
     handler: D,
     checkpoints: Checkpoints,
     options: Options,
@@ -153,9 +154,9 @@ impl Wait {
     }
 }
 
-impl<S: Source, D: Deliver> Consumer<S, D> {
+impl<D: Deliver> Consumer<D> {
     /// A consumer that has read nothing yet.
-    pub fn new(source: S, handler: D, checkpoints: Checkpoints, options: Options) -> Self {
+    pub fn new(source: DynamoDbStream, handler: D, checkpoints: Checkpoints, options: Options) -> Self {
         Self {
             source,
             handler,
@@ -206,11 +207,10 @@ impl<S: Source, D: Deliver> Consumer<S, D> {
             .map(|shard| shard.id.clone())
             .collect();
         for id in ids {
-            if !self.readers.contains_key(&id) {
-                self.readers.insert(id.clone(), Reader::default());
+            let mut reader = self.readers.remove(&id).unwrap_or_else(|| {
                 turn.notices.push(Notice::ShardOpened { shard: id.clone() });
-            }
-            let mut reader = self.readers.remove(&id).unwrap_or_default();
+                Reader::default()
+            });
             if reader.read_wait.is_over() {
                 let fetched = self.fetch(&id, &mut reader, turn).await;
                 // Other shards are read on meanwhile.

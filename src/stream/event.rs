@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record, StreamRecord};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::item;
 
@@ -14,48 +14,44 @@ pub fn lambda_event(records: &[Record], stream_arn: &str) -> String {
 }
 
 fn lambda_record(record: &Record, stream_arn: &str) -> Value {
-    let mut fields = Map::new();
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(name.to_owned(), value);
-        }
-    };
-    set("eventID", record.event_id().map(Value::from));
-    set("eventName", record.event_name().map(|name| name.as_str().into()));
-    set("eventVersion", record.event_version().map(Value::from));
-    set("eventSource", record.event_source().map(Value::from));
-    set("awsRegion", record.aws_region().map(Value::from));
-    set("dynamodb", record.dynamodb().map(change));
     // Here, other than in the stream's interface, both members begin with a small letter.
-    set(
-        "userIdentity",
-        record
-            .user_identity()
-            .map(|identity| json!({ "type": identity.r#type(), "principalId": identity.principal_id() })),
-    );
-    set("eventSourceARN", Some(stream_arn.into()));
-    Value::Object(fields)
+    let identity = record
+        .user_identity()
+        .map(|identity| json!({ "type": identity.r#type(), "principalId": identity.principal_id() }));
+    object([
+        ("eventID", record.event_id().map(Value::from)),
+        ("eventName", record.event_name().map(|name| name.as_str().into())),
+        ("eventVersion", record.event_version().map(Value::from)),
+        ("eventSource", record.event_source().map(Value::from)),
+        ("awsRegion", record.aws_region().map(Value::from)),
+        ("dynamodb", record.dynamodb().map(change)),
+        ("userIdentity", identity),
+        ("eventSourceARN", Some(stream_arn.into())),
+    ])
 }
 
 fn change(record: &StreamRecord) -> Value {
-    let mut fields = Map::new();
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(name.to_owned(), value);
-        }
-    };
     let created = record.approximate_creation_date_time();
-    set("ApproximateCreationDateTime", created.map(|at| at.as_secs_f64().into()));
-    set("Keys", record.keys().and_then(image));
-    set("NewImage", record.new_image().and_then(image));
-    set("OldImage", record.old_image().and_then(image));
-    set("SequenceNumber", record.sequence_number().map(Value::from));
-    set("SizeBytes", record.size_bytes().map(Value::from));
-    set(
-        "StreamViewType",
-        record.stream_view_type().map(|kind| kind.as_str().into()),
-    );
-    Value::Object(fields)
+    object([
+        ("ApproximateCreationDateTime", created.map(|at| at.as_secs_f64().into())),
+        ("Keys", record.keys().and_then(image)),
+        ("NewImage", record.new_image().and_then(image)),
+        ("OldImage", record.old_image().and_then(image)),
+        ("SequenceNumber", record.sequence_number().map(Value::from)),
+        ("SizeBytes", record.size_bytes().map(Value::from)),
+        (
+            "StreamViewType",
+            record.stream_view_type().map(|kind| kind.as_str().into()),
+        ),
+    ])
+}
+
+/// The fields that there are.
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let present = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect())
 }
 
 /// `None` for an image with a value of a kind that this SDK does not know.

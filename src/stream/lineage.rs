@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 /// A stream shard, which has nothing to do with a bucket's shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shard {
+pub(super) struct Shard {
     /// Its id.
-    pub id: String,
+    pub(super) id: String,
     /// The shard that it continues, if that is known.
-    pub parent: Option<String>,
+    pub(super) parent: Option<String>,
     /// Whether it takes no more records.
-    pub is_closed: bool,
+    pub(super) is_closed: bool,
 }
 
 /// The shards to read now, in the order of the description. A parent that is no longer described has expired, so
 /// that nothing of it can be read any more.
-pub fn readable(shards: &[Shard], is_finished: impl Fn(&str) -> bool) -> Vec<&Shard> {
+pub(super) fn readable(shards: &[Shard], is_finished: impl Fn(&str) -> bool) -> Vec<&Shard> {
     let described: BTreeSet<&str> = shards.iter().map(|shard| shard.id.as_str()).collect();
     let waits = |parent: &String| described.contains(parent.as_str()) && !is_finished(parent);
     shards

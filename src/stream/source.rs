@@ -1,14 +1,14 @@
-//! The stream itself: its shards and their records, through the SDK or, in tests, from a script.
+//! The stream itself: its shards and their records, through the SDK.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::types::{Record, ShardIteratorType};
 
-use super::Shard;
+use super::lineage::Shard;
 
 /// Where to begin in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum From {
+pub(super) enum From {
     /// Its oldest record.
     Oldest,
     /// What will be written from now on.
@@ -19,11 +19,11 @@ pub enum From {
 
 /// Some records of a shard, and where the next ones are.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub(super) struct Page {
     /// In their order.
-    pub records: Vec<Record>,
+    pub(super) records: Vec<Record>,
     /// The iterator to go on with; `None` at the end of a closed shard.
-    pub next: Option<String>,
+    pub(super) next: Option<String>,
 }
 
 /// Why the stream did not answer. Holds codes, never messages.
@@ -56,28 +56,6 @@ pub enum SourceError {
     },
 }
 
-/// A stream to read from.
-#[allow(async_fn_in_trait, reason = "the program reads in one task")]
-pub trait Source {
-    /// Every shard that the stream still describes.
-    ///
-    /// # Errors
-    /// See [`SourceError`].
-    async fn shards(&self) -> Result<Vec<Shard>, SourceError>;
-
-    /// An iterator into a shard.
-    ///
-    /// # Errors
-    /// See [`SourceError`].
-    async fn iterator(&self, shard: &str, from: &From) -> Result<String, SourceError>;
-
-    /// The records at an iterator.
-    ///
-    /// # Errors
-    /// See [`SourceError`].
-    async fn records(&self, iterator: &str) -> Result<Page, SourceError>;
-}
-
 /// A stream of DynamoDB, or of what speaks like it.
 #[derive(Clone, Debug)]
 pub struct DynamoDbStream {
@@ -94,14 +72,8 @@ impl DynamoDbStream {
         }
     }
 
-    /// Its ARN.
-    pub fn arn(&self) -> &str {
-        &self.arn
-    }
-}
-
-impl Source for DynamoDbStream {
-    async fn shards(&self) -> Result<Vec<Shard>, SourceError> {
+    /// Every shard that the stream still describes.
+    pub(super) async fn shards(&self) -> Result<Vec<Shard>, SourceError> {
         let (mut shards, mut from) = (Vec::new(), None);
         loop {
             let request = self.client.describe_stream().stream_arn(&self.arn);
@@ -128,7 +100,8 @@ impl Source for DynamoDbStream {
         }
     }
 
-    async fn iterator(&self, shard: &str, from: &From) -> Result<String, SourceError> {
+    /// An iterator into a shard.
+    pub(super) async fn iterator(&self, shard: &str, from: &From) -> Result<String, SourceError> {
         let (kind, sequence) = match from {
             From::Oldest => (ShardIteratorType::TrimHorizon, None),
             From::Latest => (ShardIteratorType::Latest, None),
@@ -144,7 +117,8 @@ impl Source for DynamoDbStream {
         found.shard_iterator.ok_or_else(|| unreadable("GetShardIterator"))
     }
 
-    async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
+    /// The records at an iterator.
+    pub(super) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
         let answer = self.client.get_records().shard_iterator(iterator).send().await;
         let found = answer.map_err(|error| source_error("GetRecords", &error))?;
         Ok(Page {

@@ -40,7 +40,7 @@ impl Deliver for Noting {
     }
 }
 
-type Reader = Consumer<DynamoDbStream, Noting>;
+type Reader = Consumer<Noting>;
 
 fn reader(endpoint: &Endpoint, options: Options) -> Reader {
     reader_from(endpoint, options, Checkpoints::in_memory(ARN))

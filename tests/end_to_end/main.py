@@ -8,25 +8,24 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-import boto3
-
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peer"))
 import page  # noqa: E402
-from workload import LIMITS, RESOURCE, STACK, THREADS, WRITE_BUDGET, Workload
+from engine import Engine  # noqa: E402
+from workload import LIMITS, RESOURCE, STACK, THREADS, WRITE_BUDGET, Workload  # noqa: E402
 
 REPLAY = sys.argv[1]
 HERE = Path(__file__).parent
 OURS, THEIRS = "limiter-aggregator", "zae-limiter 0.17.0"
 IDLE_S = "4"
-ENVIRONMENT = {
-    "AWS_REGION": "eu-central-1",
-    "AWS_DEFAULT_REGION": "eu-central-1",
-    "AWS_ACCESS_KEY_ID": "none",
-    "AWS_SECRET_ACCESS_KEY": "none",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
 NAMESPACE = "e2eNspcA"
-os.environ.update(ENVIRONMENT)
+# For the client in this process, and for the aggregators that it starts.
+os.environ.update(
+    AWS_REGION="eu-central-1",
+    AWS_DEFAULT_REGION="eu-central-1",
+    AWS_ACCESS_KEY_ID="none",
+    AWS_SECRET_ACCESS_KEY="none",
+    AWS_EC2_METADATA_DISABLED="true",
+)
 
 
 def registry():
@@ -49,14 +48,13 @@ class Side:
         self.name = name
         items = Path(folder) / "items.json"
         items.write_text(json.dumps(registry()))
-        self.engine = subprocess.Popen([REPLAY, "serve", "--port", "0", "--items", items], stdout=subprocess.PIPE, text=True)
-        self.endpoint = self.engine.stdout.readline().split()[-1]
-        self.workload = Workload(self.endpoint)
+        self.engine = Engine(REPLAY, items)
+        self.workload = Workload(self.engine.url)
 
     def aggregator(self):
-        environment = os.environ | ENVIRONMENT | {"AWS_ENDPOINT_URL": self.endpoint, "TABLE_NAME": STACK}
+        environment = os.environ | {"AWS_ENDPOINT_URL": self.engine.url, "TABLE_NAME": STACK}
         if self.name == OURS:
-            command = [REPLAY, "tail", "--endpoint-url", self.endpoint, "--table", STACK, "--window", "1", "--until-idle", IDLE_S]
+            command = [REPLAY, "tail", "--endpoint-url", self.engine.url, "--table", STACK, "--window", "1", "--until-idle", IDLE_S]
         else:
             command = [sys.executable, HERE / "feeder.py", IDLE_S]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -78,12 +76,9 @@ class Side:
         """A shard has a thousand writes a second, more than one process can use up: here it has them an hour."""
         key = {"PK": {"S": f"{NAMESPACE}/BUCKET#hot#{RESOURCE}#0"}, "SK": {"S": "#STATE"}}
         hour_ms = {":hour": {"N": "3600000"}}
-        self.client().update_item(
+        self.engine.client.update_item(
             TableName=STACK, Key=key, UpdateExpression="SET b_wcu_rp = :hour", ExpressionAttributeValues=hour_ms
         )
-
-    def client(self):
-        return boto3.client("dynamodb", endpoint_url=self.endpoint)
 
     def see(self):
         with self.workload.limiter() as limiter:
@@ -91,15 +86,14 @@ class Side:
                 (entity, kind): self.counted(limiter, entity, kind) for entity in LIMITS for kind in ("hourly", "daily")
             }
         audited = subprocess.run(
-            [REPLAY, "audit", "--endpoint-url", self.endpoint, "--table", STACK], capture_output=True, text=True
+            [REPLAY, "audit", "--endpoint-url", self.engine.url, "--table", STACK], capture_output=True, text=True
         )
         assert audited.returncode in (0, 1), audited.stderr
         self.is_sound = audited.returncode == 0
         self.shards = defaultdict(list)
-        for page in self.client().get_paginator("scan").paginate(TableName=STACK):
-            for item in page["Items"]:
-                if item["SK"]["S"] == "#STATE":
-                    self.shards[item["entity_id"]["S"]].append(item)
+        for item in self.engine.items():
+            if item["SK"]["S"] == "#STATE":
+                self.shards[item["entity_id"]["S"]].append(item)
 
     def counted(self, limiter, entity, kind):
         snapshots, _ = limiter.get_usage_snapshots(entity, RESOURCE, window_type=kind)
@@ -108,10 +102,6 @@ class Side:
             for name, count in snapshot.counters.items():
                 sums[name] += count
         return dict(sums)
-
-    def stop(self):
-        self.engine.terminate()
-        self.engine.wait()
 
     def numbers(self, entity, name):
         return [int(item[name]["N"]) for item in self.shards[entity] if name in item]
@@ -152,7 +142,7 @@ def main():
                 side.run()
                 table[name] = {claim: (holds, told) for claim, holds, told in side.verdicts()}
             finally:
-                side.stop()
+                side.engine.stop()
     lines = []
     for claim, ours in table[OURS].items():
         cells = [f"{'yes' if holds else 'NO'} ({told})" for holds, told in (ours, table[THEIRS][claim])]

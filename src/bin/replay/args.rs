@@ -38,9 +38,10 @@ pub enum Task {
     Schedule(ScheduleArguments),
     /// Serve the embedded engine with the table, for other clients, until Ctrl-C
     Serve(ServeArguments),
-    /// Read a table's stream and work on its batches as the Lambda would, until Ctrl-C
+    /// Read a table's stream (of new and old images) and work on its batches as the Lambda would, until Ctrl-C
     Tail(TailArguments),
-    /// Read every bucket of a table and say what does not agree; writes nothing, exit code 1 for broken invariants
+    /// Read all of a table, consistently and page by page, and say which buckets do not agree; writes nothing, exit
+    /// code 1 for broken invariants
     Audit(AuditArguments),
     /// Show which release of the client library a table says its aggregator is, or raise it
     Version(VersionArguments),
@@ -118,15 +119,23 @@ pub struct ServeArguments {
     pub items: Option<PathBuf>,
 }
 
+/// A table that exists, and where.
+#[derive(Debug, Args)]
+pub struct PlaceArguments {
+    /// The table
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// Where the table, and its stream, are served [default: where the AWS environment leads to]
+    #[arg(long, value_name = "URL", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+}
+
 /// Arguments of `replay tail`.
 #[derive(Debug, Args)]
 pub struct TailArguments {
-    /// The table to work on; its stream must hold new and old images
-    #[arg(long, value_name = "NAME")]
-    pub table: String,
-    /// Where the table and its stream are served [default: where the AWS environment leads to]
-    #[arg(long, value_name = "URL", value_parser = endpoint)]
-    pub endpoint_url: Option<String>,
+    /// Which table.
+    #[command(flatten)]
+    pub place: PlaceArguments,
     /// The stream [default: the table's latest]
     #[arg(long, value_name = "ARN")]
     pub stream_arn: Option<String>,
@@ -153,12 +162,9 @@ pub struct TailArguments {
 /// Arguments of `replay audit`.
 #[derive(Debug, Args)]
 pub struct AuditArguments {
-    /// The table; all of it is read, page by page, with consistent reads
-    #[arg(long, value_name = "NAME")]
-    pub table: String,
-    /// Where the table is served [default: where the AWS environment leads to]
-    #[arg(long, value_name = "URL", value_parser = endpoint)]
-    pub endpoint_url: Option<String>,
+    /// Which table.
+    #[command(flatten)]
+    pub place: PlaceArguments,
     /// Report on this entity only
     #[arg(long, value_name = "ID")]
     pub entity: Option<String>,
@@ -176,12 +182,9 @@ pub struct AuditArguments {
 /// Arguments of `replay version`.
 #[derive(Debug, Args)]
 pub struct VersionArguments {
-    /// The table
-    #[arg(long, value_name = "NAME")]
-    pub table: String,
-    /// Where the table is served [default: where the AWS environment leads to]
-    #[arg(long, value_name = "URL", value_parser = endpoint)]
-    pub endpoint_url: Option<String>,
+    /// Which table.
+    #[command(flatten)]
+    pub place: PlaceArguments,
     /// Raise the record to this release, so that clients may store its kinds of limits
     #[arg(long, value_name = "VERSION")]
     pub set: Option<Version>,

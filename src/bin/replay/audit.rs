@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 use limiter_aggregator::audit::{Finding, audit_bucket};
 use limiter_aggregator::clock;
@@ -13,7 +12,7 @@ use limiter_aggregator::units::ShardId;
 use serde_json::{Value, json};
 
 use crate::args::AuditArguments;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::names::{Names, printable};
 use crate::output::Output;
 use crate::run::settings;
@@ -62,41 +61,23 @@ pub async fn audit(arguments: &AuditArguments, output: &mut Output) -> Result<Ex
 }
 
 async fn read(arguments: &AuditArguments) -> Result<Buckets, Failure> {
-    let client = table_client(&service(arguments.endpoint_url.as_deref()).await);
+    let client = table_client(&service(arguments.place.endpoint_url.as_deref()).await);
     let text = |value: &str| AttributeValue::S(value.to_owned());
-    let mut filter = "SK = :state".to_owned();
-    if arguments.entity.is_some() {
-        filter.push_str(" AND entity_id = :entity");
-    }
-    let mut pages = client
+    let mut scan = client
         .scan()
-        .table_name(&arguments.table)
-        .filter_expression(filter)
-        .set_expression_attribute_values(Some(
-            [(":state".to_owned(), text("#STATE"))]
-                .into_iter()
-                .chain(
-                    arguments
-                        .entity
-                        .as_deref()
-                        .map(|entity| (":entity".to_owned(), text(entity))),
-                )
-                .collect(),
-        ))
+        .table_name(&arguments.place.table)
         .consistent_read(true)
-        .into_paginator()
-        .items()
-        .send();
+        .expression_attribute_values(":state", text("#STATE"));
+    scan = match &arguments.entity {
+        None => scan.filter_expression("SK = :state"),
+        Some(entity) => scan
+            .filter_expression("SK = :state AND entity_id = :entity")
+            .expression_attribute_values(":entity", text(entity)),
+    };
+    let mut pages = scan.into_paginator().items().send();
     let mut buckets = Buckets::new();
     while let Some(read) = pages.next().await {
-        let attributes = read.map_err(|error| {
-            let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
-            Failure::new(format!(
-                "table {}: Scan failed: {}",
-                arguments.table,
-                code.unwrap_or("no answer")
-            ))
-        })?;
+        let attributes = read.map_err(|error| failure::refused("Scan", &arguments.place.table, &error))?;
         let item: Item = attributes
             .into_iter()
             .map(|(name, value)| (name, value.into()))

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+
 /// What a failed run exits with.
 pub const EXIT_CODE: u8 = 2;
 
@@ -26,6 +28,15 @@ impl Failure {
     pub fn system(path: &Path, attempt: &str, error: &std::io::Error) -> Self {
         Self::about(path, format_args!("cannot {attempt}: {error}"))
     }
+}
+
+/// What a request on a table met. Messages of the service may repeat keys, so that only its code is told.
+pub fn refused<E: ProvideErrorMetadata, R>(operation: &str, table: &str, error: &SdkError<E, R>) -> Failure {
+    let code = match error.as_service_error() {
+        Some(refusal) => refusal.code().unwrap_or("an answer without a code"),
+        None => "no answer",
+    };
+    Failure::new(format!("table {table}: {operation} failed: {code}"))
 }
 
 impl fmt::Display for Failure {

@@ -3,7 +3,8 @@
 //!
 //! Decides how inputs are read and how decisions are shown; every rule lives in the library. Refuses bad arguments
 //! and unreadable files with one line that names the place and never repeats content, because content holds entity
-//! ids. What must stay true: exit 2 for those, exit 1 where a batch reports failures, else 0; never a panic; no entity
+//! ids. What must stay true: exit 2 for those, exit 1 where a batch reports failures or an audit
+//! finds a broken invariant, else 0; never a panic; no entity
 //! id in any output unless a person asked for it with `--show-ids`.
 
 mod args;

@@ -14,7 +14,7 @@ use limiter_aggregator::table::dynamodb::DynamoDbTable;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::TailArguments;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::run::settings;
 use crate::target::{service, streams_client, table_client};
@@ -31,11 +31,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), Failure> {
     warnings_to_stderr()?;
     let (settings, hash_key) = settings()?;
-    let service = service(arguments.endpoint_url.as_deref()).await;
+    let service = service(arguments.place.endpoint_url.as_deref()).await;
     let table = table_client(&service);
     let arn = match &arguments.stream_arn {
         Some(arn) => arn.clone(),
-        None => latest_stream(&table, &arguments.table).await?,
+        None => latest_stream(&table, &arguments.place.table).await?,
     };
     let checkpoints = match &arguments.checkpoints {
         None => Checkpoints::in_memory(&arn),
@@ -49,7 +49,7 @@ pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), 
         from_latest: arguments.from_latest,
         skip_expired: arguments.skip_expired,
     };
-    let table = DynamoDbTable::new(table, arguments.table.clone());
+    let table = DynamoDbTable::new(table, arguments.place.table.clone());
     let handler = Handler::new(table, settings, hash_key.as_ref(), arn.clone());
     let source = DynamoDbStream::new(streams_client(&service), arn);
     let mut consumer = Consumer::new(source, handler, checkpoints, options);
@@ -98,14 +98,7 @@ fn is_idle(turn: &Turn) -> bool {
 
 async fn latest_stream(client: &aws_sdk_dynamodb::Client, table: &str) -> Result<String, Failure> {
     let answer = client.describe_table().table_name(table).send().await;
-    let described = answer.map_err(|error| {
-        use aws_sdk_dynamodb::error::ProvideErrorMetadata;
-        let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
-        Failure::new(format!(
-            "table {table}: DescribeTable failed: {}",
-            code.unwrap_or("no answer")
-        ))
-    })?;
+    let described = answer.map_err(|error| failure::refused("DescribeTable", table, &error))?;
     let arn = described.table.and_then(|table| table.latest_stream_arn);
     arn.ok_or_else(|| Failure::new(format!("table {table} has no stream")))
 }

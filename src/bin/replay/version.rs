@@ -1,13 +1,12 @@
 //! `replay version`: what a table's version record says, and raising it.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::AttributeValue;
 use limiter_aggregator::key::{SYSTEM_PK, VERSION_SK};
 use limiter_aggregator::release::{self, Decision, Version};
 
 use crate::args::VersionArguments;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::target::{service, table_client};
 
@@ -18,8 +17,8 @@ const ATTRIBUTE: &str = "lambda_version";
 /// # Errors
 /// Where there is no such record, where the version may not be written, and where somebody else changes it meanwhile.
 pub async fn version(arguments: &VersionArguments, output: &mut Output) -> Result<(), Failure> {
-    let client = table_client(&service(arguments.endpoint_url.as_deref()).await);
-    let stored = read(&client, &arguments.table).await?;
+    let client = table_client(&service(arguments.place.endpoint_url.as_deref()).await);
+    let stored = read(&client, &arguments.place.table).await?;
     output.line(format!("lambda_version {}", stored.as_deref().unwrap_or("(none)")));
     output.line(format!("supported      {}", release::SUPPORTED));
     let Some(wanted) = &arguments.set else {
@@ -34,7 +33,7 @@ pub async fn version(arguments: &VersionArguments, output: &mut Output) -> Resul
         Decision::Keep => output.line("nothing to do"),
         Decision::Refuse(refusal) => return Err(Failure::new(refusal.to_string())),
         Decision::Raise(version) => {
-            write(&client, &arguments.table, stored.as_deref(), &version).await?;
+            write(&client, &arguments.place.table, stored.as_deref(), &version).await?;
             output.line(format!("raised to      {version}"));
         }
     }
@@ -48,7 +47,7 @@ async fn read(client: &Client, table: &str) -> Result<Option<String>, Failure> {
         .key("SK", text(VERSION_SK))
         .send()
         .await;
-    let answer = answer.map_err(|error| refused("GetItem", table, error.as_service_error()))?;
+    let answer = answer.map_err(|error| failure::refused("GetItem", table, &error))?;
     // A record out of nothing would tell clients that the library's own deployment had been here.
     let record = answer.item.ok_or_else(|| {
         Failure::new(format!(
@@ -85,15 +84,8 @@ async fn write(client: &Client, table: &str, stored: Option<&str>, version: &Ver
         Some(refusal) if refusal.is_conditional_check_failed_exception() => {
             Failure::new("the version was changed meanwhile; look again")
         }
-        refusal => refused("UpdateItem", table, refusal),
+        _ => failure::refused("UpdateItem", table, &error),
     })
-}
-
-fn refused<E: ProvideErrorMetadata>(operation: &str, table: &str, refusal: Option<&E>) -> Failure {
-    let code = refusal.map_or("no answer", |refusal| {
-        refusal.code().unwrap_or("an answer without a code")
-    });
-    Failure::new(format!("table {table}: {operation} failed: {code}"))
 }
 
 fn text(value: &str) -> AttributeValue {

@@ -1,16 +1,31 @@
 //! `replay tail` on the table of a `replay serve`.
 
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::serving::serve;
-use super::{CANARY, Folder, canary, event, program, ran, replay};
+use super::{CANARY, Folder, Ran, canary, event, program, ran, replay};
 use crate::support::proxy::{Answer, Proxy, Step};
 
 fn lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn tail<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Child {
+    let mut command = program();
+    command.arg("tail").args(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended_by(signal: &str, child: Child) -> Ran {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    ran(child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -56,21 +71,11 @@ fn every_change_of_a_served_table_is_worked_on_once_and_its_echo_settles() {
 #[test]
 fn a_signal_ends_it_cleanly() {
     let served = serve(&[]);
-    let mut child = program()
-        .args(["tail", "--endpoint-url", &served.endpoint, "--table", &served.table])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = tail(["--endpoint-url", &served.endpoint, "--table", &served.table]);
     let begun = Instant::now();
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(child.try_wait().unwrap(), None, "it went on by itself");
-    let killed = std::process::Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let ran = ran(child.wait_with_output().unwrap());
+    let ran = ended_by("-TERM", child);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(lines(&ran.out).last().unwrap()["end"], true);
@@ -89,20 +94,9 @@ async fn a_batch_that_fails_is_told_of_and_comes_again_until_a_signal() {
         Some(0)
     );
     proxy.always("UpdateItem", Step::Answer(Answer::throughput_exceeded()));
-    let child = program()
-        .args(["tail", "--window", "0"])
-        .args(on_table)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = tail(["--window", "0"].into_iter().chain(on_table));
     tokio::time::sleep(Duration::from_secs(4)).await;
-    let killed = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let ran = ran(child.wait_with_output().unwrap());
+    let ran = ended_by("-INT", child);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let told = lines(&ran.out);
     let failed: Vec<&Value> = told.iter().filter(|line| line["outcome"] == "incomplete").collect();

@@ -22,7 +22,7 @@ pub struct Handler {
 pub struct Batch {
     /// The stream shard.
     pub shard: String,
-    /// The answer; `None` if the event was none.
+    /// The answer.
     pub delivered: Delivered,
     /// What was done.
     pub counts: Counts,

@@ -16,11 +16,12 @@ pub struct View<'o> {
     output: &'o mut Output,
     /// `None` where nobody watches.
     line: Option<ProgressBar>,
+    since: Instant,
     sums: Sums,
 }
 
+#[derive(Default)]
 struct Sums {
-    since: Instant,
     records: u64,
     batches: u64,
     incomplete: u64,
@@ -44,18 +45,8 @@ impl<'o> View<'o> {
         Self {
             output,
             line,
-            sums: Sums {
-                since: clock::monotonic_now(),
-                records: 0,
-                batches: 0,
-                incomplete: 0,
-                refills: 0,
-                shards: 0,
-                snapshots: 0,
-                failures: 0,
-                waiting: 0,
-                lag_ms: 0,
-            },
+            since: clock::monotonic_now(),
+            sums: Sums::default(),
         }
     }
 
@@ -90,7 +81,7 @@ impl<'o> View<'o> {
             }
         }
         if let Some(line) = &self.line {
-            line.set_message(self.sums.to_string());
+            line.set_message(self.sums.in_words(self.since));
             line.tick();
         }
     }
@@ -98,7 +89,7 @@ impl<'o> View<'o> {
     /// The last word.
     pub fn end(&mut self) {
         match &self.line {
-            Some(line) => line.finish_with_message(self.sums.to_string()),
+            Some(line) => line.finish_with_message(self.sums.in_words(self.since)),
             None => {
                 let sums = &self.sums;
                 let line = json!({
@@ -117,16 +108,12 @@ impl<'o> View<'o> {
     }
 }
 
-impl std::fmt::Display for Sums {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = clock::monotonic_now()
-            .duration_since(self.since)
-            .as_secs_f64()
-            .max(0.001);
+impl Sums {
+    fn in_words(&self, since: Instant) -> String {
+        let seconds = clock::monotonic_now().duration_since(since).as_secs_f64().max(0.001);
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
         let (rate, lag) = (self.records as f64 / seconds, self.lag_ms as f64 / 1e3);
-        write!(
-            f,
+        format!(
             "{} records ({rate:.1}/s), lag {lag:.1} s, {} waiting; {} refills, {} shards, {} snapshots; {} failures",
             self.records, self.waiting, self.refills, self.shards, self.snapshots, self.failures
         )
