@@ -24,6 +24,7 @@
 //! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
 //! - [`lambda`]: the same as a Lambda function.
 //! - `audit`: whether what is stored agrees with the rules.
+//! - `redrive`: batches that the stream gave up, worked on afterwards.
 //! - `release`: which releases of the client library this stands in for.
 //! - `engine`, `stream`: for the replay program, an embedded table service and a reader of streams in Lambda's stead.
 //! - [`config`], [`clock`]: what is read from outside, each in one place.
@@ -43,6 +44,8 @@ pub mod key;
 pub mod lambda;
 pub mod plan;
 pub mod record;
+#[cfg(feature = "replay")]
+pub mod redrive;
 #[cfg(feature = "replay")]
 pub mod release;
 pub mod report;

@@ -17,6 +17,8 @@ pub mod window;
 
 pub use guard::{Guard, Guards};
 pub use settings::UsageSettings;
+#[cfg(feature = "replay")]
+pub use snapshot::{Fate, RedrivePlan, RedriveRow, RedriveWrite, UnreadableMarker, redriven_attribute};
 pub use snapshot::{LeftOut, LimitTotal, Snapshot, SnapshotPlan, SnapshotWrite};
 pub use tally::{RecordUsage, Tally, Uncounted, UncountedReason};
 pub use window::{Window, WindowKind, Windows};

@@ -26,6 +26,11 @@ impl<'a> SequenceNumber<'a> {
         self.0.trim_start_matches('0')
     }
 
+    /// Whether both name the same record, however they are spelled.
+    pub fn same_place(&self, other: &SequenceNumber<'_>) -> bool {
+        self.significant() == other.significant()
+    }
+
     /// The same number, owning its text.
     pub fn into_owned(self) -> SequenceNumber<'static> {
         SequenceNumber(Cow::Owned(self.0.into_owned()))

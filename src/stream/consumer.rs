@@ -294,7 +294,7 @@ impl<D: Deliver> Consumer<D> {
             Err(SourceError::IteratorExpired) => Ok(()),
             Err(SourceError::Trimmed { .. }) => {
                 let after = match position(reader, self.checkpoints.of(id)) {
-                    From::After(sequence) => Some(sequence),
+                    From::At(sequence) | From::After(sequence) => Some(sequence),
                     From::Oldest | From::Latest => None,
                 };
                 let shard = id.to_owned();

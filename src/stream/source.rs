@@ -13,6 +13,8 @@ pub(super) enum From {
     Oldest,
     /// What will be written from now on.
     Latest,
+    /// This record.
+    At(String),
     /// The record after this one.
     After(String),
 }
@@ -105,6 +107,7 @@ impl DynamoDbStream {
         let (kind, sequence) = match from {
             From::Oldest => (ShardIteratorType::TrimHorizon, None),
             From::Latest => (ShardIteratorType::Latest, None),
+            From::At(sequence) => (ShardIteratorType::AtSequenceNumber, Some(sequence.clone())),
             From::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence.clone())),
         };
         let request = self.client.get_shard_iterator().stream_arn(&self.arn).shard_id(shard);

@@ -1,6 +1,7 @@
 //! The reader of streams against a scripted service: order of shards, batches, rewinds, expiry, checkpoints.
 
 mod endpoint;
+mod ranges;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

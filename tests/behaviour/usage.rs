@@ -5,6 +5,7 @@ mod failures;
 mod hostile;
 mod model;
 mod records;
+mod redrive;
 mod seen;
 mod size;
 mod wire;

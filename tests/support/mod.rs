@@ -7,3 +7,5 @@ pub mod lambda;
 pub mod proxy;
 pub mod runtime_api;
 pub mod scene;
+#[cfg(feature = "replay")]
+pub mod streams;

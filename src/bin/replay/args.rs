@@ -40,6 +40,8 @@ pub enum Task {
     Serve(ServeArguments),
     /// Read a table's stream (of new and old images) and work on its batches as the Lambda would, until Ctrl-C
     Tail(TailArguments),
+    /// Work on what the Lambda's event source has discarded: the usage that is missing, and every other rule again
+    Dlq(DlqArguments),
     /// Read all of a table, consistently and page by page, and say which buckets do not agree; writes nothing, exit
     /// code 1 for broken invariants
     Audit(AuditArguments),
@@ -157,6 +159,41 @@ pub struct TailArguments {
     /// End once nothing has come for so many seconds, and nothing waits
     #[arg(long, value_name = "SECONDS")]
     pub until_idle: Option<u16>,
+}
+
+/// Arguments of `replay dlq`.
+#[derive(Debug, Args)]
+pub struct DlqArguments {
+    /// On-failure records, one or several: objects of the bucket, or messages of the queue or topic; - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The table that the records are of [default: a fresh one of the embedded engine, to look at what would be done]
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Where the table and its stream are served [default: where the AWS environment leads to]
+    #[arg(long, value_name = "URL", requires = "table", value_parser = endpoint)]
+    pub endpoint_url: Option<String>,
+    /// Items to put into the embedded engine's table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
+    #[arg(long, value_name = "FILE", conflicts_with = "table")]
+    pub items: Option<PathBuf>,
+    /// The instant that the rules see: epoch milliseconds or RFC 3339 [default: now]
+    #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
+    pub now: Option<EpochMillis>,
+    /// Count usage that later changes have overtaken too, once; look at the table that is shown without this first
+    #[arg(long)]
+    pub count_anyway: bool,
+    /// Of the overtaken usage count this bucket's only, named as it is shown; may be repeated
+    #[arg(long, value_name = "BUCKET", requires = "count_anyway")]
+    pub bucket: Vec<String>,
+    /// Every limit with its balance, ceiling and reason, every change and every condition
+    #[arg(long)]
+    pub explain: bool,
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show namespace, entity and resource instead of a short hash
+    #[arg(long)]
+    pub show_ids: bool,
 }
 
 /// Arguments of `replay audit`.

@@ -10,6 +10,8 @@ mod usage;
 mod windows;
 mod write;
 
+pub use usage::uncounted_words;
+
 use limiter_aggregator::aggregate::{SkippedInput, Step, WriteResult};
 use limiter_aggregator::plan::SkippedRecord;
 use limiter_aggregator::table::{Fault, FaultClass};
@@ -168,7 +170,8 @@ pub fn left_out(reason: &SkippedInput) -> String {
     }
 }
 
-fn fault_words(fault: &Fault) -> String {
+/// A failed request, and whether it is worth another try.
+pub fn fault_words(fault: &Fault) -> String {
     let prospect = match fault.class {
         FaultClass::Permanent => "and always would",
         FaultClass::Retryable | FaultClass::Conflict => "which may pass",

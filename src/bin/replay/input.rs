@@ -87,6 +87,18 @@ pub fn read_items(path: &Path) -> Result<Vec<Item>, Failure> {
     read.map_err(|fault| Failure::about(path, fault))
 }
 
+/// Reads JSON values that follow each other: a file of one, or of one a line. `-` is standard input.
+///
+/// # Errors
+/// Where the file cannot be read, holds no value, or something that is none.
+pub fn read_values(path: &Path) -> Result<Vec<String>, Failure> {
+    let text = match path.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()).map_err(|error| Failure::system(path, "read", &error))?,
+        false => read_text(path)?,
+    };
+    json::values(&text).map_err(|fault| Failure::about(path, fault))
+}
+
 fn event_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let refused = |error: std::io::Error| Failure::system(folder, "list the folder", &error);
     let mut files = Vec::new();

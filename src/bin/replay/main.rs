@@ -11,6 +11,7 @@ mod args;
 mod audit;
 mod completions;
 mod describe;
+mod dlq;
 mod failure;
 mod input;
 mod instant;
@@ -65,6 +66,7 @@ fn carry_out(arguments: Arguments, output: &mut Output) -> Result<ExitCode, Fail
             .block_on(serve::serve(&asked, output))
             .map(|()| ExitCode::SUCCESS),
         Some(Task::Tail(asked)) => runtime.block_on(tail::tail(&asked, output)).map(|()| ExitCode::SUCCESS),
+        Some(Task::Dlq(asked)) => runtime.block_on(dlq::dlq(&asked, output)),
         Some(Task::Audit(asked)) => runtime.block_on(audit::audit(&asked, output)),
         Some(Task::Version(asked)) => runtime
             .block_on(version::version(&asked, output))

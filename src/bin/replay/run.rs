@@ -25,9 +25,10 @@ const FAILED_BATCH: u8 = 1;
 
 /// One batch as it is named in the output.
 pub struct Batch<'a> {
-    path: &'a Path,
+    /// The file that it comes from.
+    pub path: &'a Path,
     /// Its place in the file, from 1, where there are several.
-    number: Option<usize>,
+    pub number: Option<usize>,
     /// What it is, in words.
     pub about: Option<&'a str>,
     /// The instant that the rules saw.
@@ -62,7 +63,7 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
         names: Names::new(arguments.show_ids, hash_key.as_ref()),
         totals: Totals::default(),
     };
-    let mut target = Target::of(arguments).await?;
+    let mut target = Target::of(arguments.table.as_deref(), arguments.endpoint_url.as_deref()).await?;
     for input in &inputs {
         let place = target.next_table().await?;
         match (&items, &arguments.items) {

@@ -9,7 +9,6 @@ use limiter_aggregator::engine::{self, Engine, EngineError};
 use limiter_aggregator::item::Item;
 use limiter_aggregator::table::dynamodb::{DynamoDbTable, client_config, retries, timeouts};
 
-use crate::args::ReplayArguments;
 use crate::failure::Failure;
 
 /// Where a replay works.
@@ -39,18 +38,18 @@ pub struct Place {
 }
 
 impl Target {
-    /// What the arguments ask for.
+    /// This table behind this endpoint, or where the AWS environment leads to; the engine where there is no table.
     ///
     /// # Errors
     /// Where the engine does not start.
-    pub async fn of(arguments: &ReplayArguments) -> Result<Self, Failure> {
-        let Some(name) = &arguments.table else {
+    pub async fn of(table: Option<&str>, endpoint_url: Option<&str>) -> Result<Self, Failure> {
+        let Some(name) = table else {
             let engine = Engine::start().await.map_err(engine_failure)?;
             return Ok(Self::Embedded { engine, tables: 0 });
         };
         Ok(Self::Real {
-            client: table_client(&service(arguments.endpoint_url.as_deref()).await),
-            name: name.clone(),
+            client: table_client(&service(endpoint_url).await),
+            name: name.to_owned(),
         })
     }
 

@@ -1,5 +1,11 @@
 //! One snapshot of one batch: all of its records in one write, on the condition that none of them was counted (R12).
 
+#[cfg(feature = "replay")]
+mod redrive;
+
+#[cfg(feature = "replay")]
+pub use redrive::{Fate, RedrivePlan, RedriveRow, RedriveWrite, UnreadableMarker, redriven_attribute};
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,7 +14,7 @@ use super::settings::UsageSettings;
 use super::tally::{RecordUsage, Tally};
 use super::window::Window;
 use crate::item::{number, text};
-use crate::key::{BucketGroup, window_start_text};
+use crate::key::{BucketGroup, ItemKey, window_start_text};
 use crate::record::SequenceNumber;
 use crate::units::{EpochMillis, ShardId};
 use crate::write::{Action, Condition, Update};
@@ -129,6 +135,11 @@ impl<'t, 'i> Snapshot<'t, 'i> {
         self.shards.keys().copied()
     }
 
+    /// The snapshot's key.
+    pub fn key(&self) -> ItemKey {
+        self.group.usage_snapshot(&self.start, self.window.key_suffix())
+    }
+
     /// The lowest sequence number among the records.
     pub fn lowest(&self) -> Option<&'i SequenceNumber<'i>> {
         self.shards.values().flatten().map(|record| record.sequence).min()
@@ -161,18 +172,10 @@ impl<'t, 'i> Snapshot<'t, 'i> {
     }
 
     fn write(&self, shards: &BTreeMap<ShardId, &[&'t RecordUsage<'i>]>, guards: &Guards) -> Option<SnapshotWrite<'i>> {
-        let mut limits: BTreeMap<&'i str, LimitTotal> = BTreeMap::new();
-        let (mut records, mut events) = (0, 0);
+        let mut sum = Sum::default();
         let mut guarded = (Vec::new(), Vec::new());
         for (&shard, new) in shards {
-            for usage in new.iter().flat_map(|record| &record.limits) {
-                let total = limits.entry(usage.limit).or_default();
-                // At the end of the range the store refuses the number: a fault that is counted, never a wrong sum.
-                total.tokens = total.tokens.saturating_add(usage.tokens);
-                total.overdrafts += u64::from(usage.overdrawn);
-                events += 1;
-            }
-            records += new.len();
+            new.iter().for_each(|record| sum.add(record));
             if let (Some(first), Some(last)) = (new.first(), new.last()) {
                 guarded.0.push(guards.condition(shard, &first.guard));
                 guarded.1.push(Action::Set {
@@ -183,22 +186,20 @@ impl<'t, 'i> Snapshot<'t, 'i> {
         }
         let lowest = shards.values().copied().flatten().map(|record| record.sequence).min()?;
         let (conditions, moves) = guarded;
-        let mut actions = additions(&limits, events);
-        actions.extend(moves);
-        actions.extend(self.description());
         Some(SnapshotWrite {
-            update: self.update(actions, conditions),
-            records,
-            events,
-            limits,
+            update: self.update(sum.additions().chain(moves), conditions),
+            records: sum.records,
+            events: sum.events,
+            limits: sum.limits,
             lowest,
         })
     }
 
-    fn update(&self, actions: Vec<Action>, conditions: Vec<Condition>) -> Update {
+    /// One write: these changes, and what the item says of itself.
+    fn update(&self, changes: impl Iterator<Item = Action>, conditions: Vec<Condition>) -> Update {
         Update {
-            key: self.group.usage_snapshot(&self.start, self.window.key_suffix()),
-            actions,
+            key: self.key(),
+            actions: changes.chain(self.description()).collect(),
             conditions,
             // A duplicate then costs no read: the failed condition shows what was counted.
             return_item_on_failure: true,
@@ -229,16 +230,37 @@ impl<'t, 'i> Snapshot<'t, 'i> {
     }
 }
 
-fn additions(limits: &BTreeMap<&str, LimitTotal>, events: u64) -> Vec<Action> {
-    let add = |attribute: String, delta: i128| Action::Add { attribute, delta };
-    let mut actions = Vec::new();
-    for (limit, total) in limits {
-        // Even where it is 0: a limit that was used is named on the snapshot.
-        actions.push(add((*limit).to_owned(), total.tokens));
-        if total.overdrafts > 0 {
-            actions.push(add(format!("{limit}#od"), total.overdrafts.into()));
+/// What records add together.
+#[derive(Clone, Debug, Default)]
+struct Sum<'i> {
+    records: usize,
+    events: u64,
+    limits: BTreeMap<&'i str, LimitTotal>,
+}
+
+impl<'i> Sum<'i> {
+    fn add(&mut self, record: &RecordUsage<'i>) {
+        for usage in &record.limits {
+            let total = self.limits.entry(usage.limit).or_default();
+            // At the end of the range the store refuses the number: a fault that is counted, never a wrong sum.
+            total.tokens = total.tokens.saturating_add(usage.tokens);
+            total.overdrafts += u64::from(usage.overdrawn);
+            self.events += 1;
         }
+        self.records += 1;
     }
-    actions.push(add("total_events".to_owned(), events.into()));
-    actions
+
+    fn additions(&self) -> impl Iterator<Item = Action> {
+        let add = |attribute: String, delta: i128| Action::Add { attribute, delta };
+        let mut actions = Vec::new();
+        for (limit, total) in &self.limits {
+            // Even where it is 0: a limit that was used is named on the snapshot.
+            actions.push(add((*limit).to_owned(), total.tokens));
+            if total.overdrafts > 0 {
+                actions.push(add(format!("{limit}#od"), total.overdrafts.into()));
+            }
+        }
+        actions.push(add("total_events".to_owned(), self.events.into()));
+        actions.into_iter()
+    }
 }

@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use aws_sdk_dynamodbstreams::Client;
-use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::support::proxy::message::{Message, Wire};
+use crate::support::streams::streams_client;
 
 /// One shard. Its records are known by their sequence numbers.
 #[derive(Clone, Default)]
@@ -70,14 +70,7 @@ impl Endpoint {
     }
 
     pub fn client(&self) -> Client {
-        let config = aws_sdk_dynamodbstreams::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::from_static("us-east-1"))
-            .credentials_provider(Credentials::new("none", "none", None, None, "none"))
-            .endpoint_url(format!("http://{}", self.address))
-            .http_client(limiter_aggregator::engine::http_client())
-            .retry_config(aws_sdk_dynamodbstreams::config::retry::RetryConfig::disabled());
-        Client::from_conf(config.build())
+        streams_client(&format!("http://{}", self.address))
     }
 
     pub fn script(&self) -> MutexGuard<'_, Script> {
@@ -183,6 +176,7 @@ impl Script {
         let above = match kind {
             "TRIM_HORIZON" => shard.expired,
             "LATEST" => shard.records.last().copied().unwrap_or(0),
+            "AT_SEQUENCE_NUMBER" => sequence.parse::<u64>().unwrap() - 1,
             _ => sequence.parse().unwrap(),
         };
         if above < shard.expired {

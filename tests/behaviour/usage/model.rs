@@ -7,7 +7,7 @@
 
 mod delivery;
 mod oracle;
-mod rng;
+pub mod rng;
 mod story;
 
 use delivery::{Way, deliver};

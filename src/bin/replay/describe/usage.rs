@@ -95,14 +95,18 @@ fn repeats(left_out: LeftOut) -> String {
 }
 
 pub(super) fn uncounted(record: &Uncounted<'_>) -> Decision {
-    let why = match record.reason {
+    Decision::nothing(Some(record.shard), RULE, uncounted_words(record.reason))
+}
+
+/// Why a record's usage is in no snapshot.
+pub fn uncounted_words(reason: UncountedReason) -> &'static str {
+    match reason {
         UncountedReason::BeforeTakeover => "a record was created before USAGE_NOT_BEFORE",
         UncountedReason::NoSequence => "a record has no sequence number, so a repeat could not be told from it",
         UncountedReason::ShardBeyondLimit => "a record is of a shard beyond the 32 that may exist",
         UncountedReason::NoInstant => "a record has neither a creation time nor an rf that could be read",
         UncountedReason::AmountBeyondRange => "a record's amount is beyond 128 bits",
-    };
-    Decision::nothing(Some(record.shard), RULE, why)
+    }
 }
 
 pub(super) fn reserved_name(limit: &str) -> Decision {

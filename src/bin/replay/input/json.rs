@@ -16,6 +16,14 @@ pub struct Fault {
 }
 
 impl Fault {
+    fn empty() -> Self {
+        Self {
+            line: 1,
+            column: 1,
+            what: "the file is empty".to_owned(),
+        }
+    }
+
     /// What serde found, moved to where its text begins. `wanted` says what should have been there.
     fn of(error: &serde_json::Error, begins: (usize, usize), wanted: &str) -> Self {
         let (line, column) = (error.line().max(1), error.column());
@@ -88,13 +96,26 @@ pub fn batches(text: &str) -> Result<Vec<String>, Fault> {
     }
     batches.extend(collected(&mut records));
     if batches.is_empty() {
-        return Err(Fault {
-            line: 1,
-            column: 1,
-            what: "the file is empty".to_owned(),
-        });
+        return Err(Fault::empty());
     }
     Ok(batches)
+}
+
+/// The values that a text holds, one after the other.
+///
+/// # Errors
+/// A [`Fault`] at the first thing that is none, or where there is nothing.
+pub fn values(text: &str) -> Result<Vec<String>, Fault> {
+    let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let values: Vec<String> = values
+        .map(|value| value.map(|value| value.get().to_owned()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Fault::of(&error, (1, 1), "JSON"))?;
+    if values.is_empty() {
+        Err(Fault::empty())
+    } else {
+        Ok(values)
+    }
 }
 
 fn collected(records: &mut Vec<&str>) -> Option<String> {
