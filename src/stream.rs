@@ -17,6 +17,5 @@ pub use batch::Limits;
 pub use checkpoint::{CheckpointError, Checkpoints, Progress};
 pub use consumer::{Consumer, ConsumerError, Deliver, Delivered, Notice, Options, Turn};
 pub use event::lambda_event;
-pub use lineage::{Shard, readable};
 pub use range::{Range, RangeError, read_range};
-pub use source::{DynamoDbStream, From, Page, SourceError};
+pub use source::{DynamoDbStream, SourceError};

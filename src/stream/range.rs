@@ -8,7 +8,8 @@ use std::fmt;
 
 use aws_sdk_dynamodbstreams::types::Record;
 
-use super::{DynamoDbStream, From, SourceError};
+use super::source::From;
+use super::{DynamoDbStream, SourceError};
 use crate::record::SequenceNumber;
 
 /// Pages without a record that are passed over in a row: a shard's history has gaps, but not such long ones.

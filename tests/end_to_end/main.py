@@ -10,35 +10,15 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peer"))
 import page  # noqa: E402
-from engine import Engine  # noqa: E402
+from stack import ENVIRONMENT, NAMESPACE, served  # noqa: E402
 from workload import LIMITS, RESOURCE, STACK, THREADS, WRITE_BUDGET, Workload  # noqa: E402
 
 REPLAY = sys.argv[1]
 HERE = Path(__file__).parent
 OURS, THEIRS = "limiter-aggregator", "zae-limiter 0.17.0"
 IDLE_S = "4"
-NAMESPACE = "e2eNspcA"
 # For the client in this process, and for the aggregators that it starts.
-os.environ.update(
-    AWS_REGION="eu-central-1",
-    AWS_DEFAULT_REGION="eu-central-1",
-    AWS_ACCESS_KEY_ID="none",
-    AWS_SECRET_ACCESS_KEY="none",
-    AWS_EC2_METADATA_DISABLED="true",
-)
-
-
-def registry():
-    """What the library's own deployment leaves in a table: the namespace, and the version that clients check."""
-    text = lambda **values: {name: {"S": value} for name, value in values.items()}
-    system = text(PK="_/SYSTEM#", GSI4PK="_", GSI4SK="_/SYSTEM#")
-    named = text(namespace_id=NAMESPACE, namespace_name="default", status="active", created_at="2026-12-01T00:00:00Z")
-    versions = text(schema_version="0.10.0", lambda_version="0.17.0", client_min_version="0.0.0")
-    return [
-        system | named | text(SK="#NAMESPACE#default"),
-        system | named | text(SK=f"#NSID#{NAMESPACE}"),
-        text(PK="_/SYSTEM#", SK="#VERSION") | versions,
-    ]
+os.environ.update(ENVIRONMENT)
 
 
 class Side:
@@ -46,9 +26,7 @@ class Side:
 
     def __init__(self, name, folder):
         self.name = name
-        items = Path(folder) / "items.json"
-        items.write_text(json.dumps(registry()))
-        self.engine = Engine(REPLAY, items)
+        self.engine = served(REPLAY, folder)
         self.workload = Workload(self.engine.url)
 
     def aggregator(self):
