@@ -8,6 +8,7 @@
 #[cfg(not(panic = "unwind"))]
 compile_error!("this program needs `panic = \"unwind\"`; a build tool has set another strategy");
 
+mod archive;
 mod budget;
 mod group;
 mod ledger;
@@ -18,13 +19,15 @@ mod usage;
 mod windows;
 
 pub use budget::Budget;
-pub use observe::{NewShardResult, Observer, SkippedInput, Step, WriteResult};
+pub use observe::{ArchiveResult, NewShardResult, Observer, SkippedInput, Step, WriteResult};
 pub use outcome::{BatchOutcome, Ending};
 
 use std::panic::AssertUnwindSafe;
 
+use futures::future::Either;
 use futures::{FutureExt, StreamExt};
 
+use crate::archive::{Archive, ExpiredAudit, NoArchive, days};
 use crate::config::Settings;
 use crate::plan::{BucketChange, Group, group_changes};
 use crate::record::{EventError, ReadRecord, read_event};
@@ -35,15 +38,31 @@ use outcome::Failures;
 use usage::WarnedNames;
 
 /// Works on batches against one table.
-pub struct Aggregator<T> {
+pub struct Aggregator<T, A = NoArchive> {
     table: T,
+    archive: Option<A>,
     settings: Settings,
 }
 
 impl<T: Table> Aggregator<T> {
     /// An aggregator for a table.
     pub fn new(table: T, settings: Settings) -> Self {
-        Self { table, settings }
+        Self {
+            table,
+            archive: None,
+            settings,
+        }
+    }
+}
+
+impl<T: Table, A: Archive> Aggregator<T, A> {
+    /// The same with an archive for audit records that expire; without one they are left out.
+    pub fn archiving_to<B: Archive>(self, archive: Option<B>) -> Aggregator<T, B> {
+        Aggregator {
+            table: self.table,
+            archive,
+            settings: self.settings,
+        }
     }
 
     /// The table it works on.
@@ -68,18 +87,35 @@ impl<T: Table> Aggregator<T> {
         for read in records.iter().filter(|read| read.has_other_view()) {
             observer.other_view(read);
         }
-        let changes = records.iter().filter_map(|read| readable_change(read, observer));
+        let mut expired = Vec::new();
+        let changes = records.iter().filter_map(|read| match self.expired_audit(read, now) {
+            Some(audit) => {
+                expired.push(audit);
+                None
+            }
+            None => readable_change(read, observer),
+        });
         let groups = group_changes(changes);
         observer.groups(groups.len());
         let shared = Shared::default();
+        let days = days(expired);
+        let uploads = days
+            .iter()
+            .map(|day| Either::Left(self.keep(day, budget, observer, &shared.failures)));
         let work = groups
             .iter()
-            .map(|group| self.work_on(group, now, budget, observer, &shared));
-        futures::stream::iter(work)
+            .map(|group| Either::Right(self.work_on(group, now, budget, observer, &shared)));
+        futures::stream::iter(uploads.chain(work))
             .buffer_unordered(self.settings.max_in_flight)
             .collect::<()>()
             .await;
         Ok(shared.failures.into_outcome())
+    }
+
+    /// The record as an audit record that expired, if such are archived.
+    fn expired_audit<'i>(&self, read: &'i ReadRecord<'i>, now: EpochMillis) -> Option<ExpiredAudit<'i>> {
+        self.archive.as_ref()?;
+        ExpiredAudit::of(read.record.as_ref().ok()?, now)
     }
 
     /// One group, contained: neither a panic nor the deadline touches its neighbours.

@@ -5,6 +5,7 @@
 //! meant to be switched off and is not would write. What must stay true: an error names the variable, the value and
 //! what is allowed, except for the one value that is a secret.
 
+mod archive;
 mod function;
 mod usage;
 mod variable;
@@ -56,7 +57,6 @@ impl Settings {
     /// [`ConfigError`] for the first variable that holds something else than what is allowed.
     pub fn from_lookup(lookup: &impl Lookup) -> Result<Self, ConfigError> {
         let default = Self::default();
-        refuse_archival(lookup)?;
         Ok(Self {
             max_in_flight: number_between(lookup, "MAX_IN_FLIGHT", 1, MOST_IN_FLIGHT)?.unwrap_or(default.max_in_flight),
             dry_run: flag(lookup, "DRY_RUN", default.dry_run)?,
@@ -66,18 +66,6 @@ impl Settings {
             usage: UsageSettings::from_lookup(lookup)?,
         })
     }
-}
-
-/// Archival is not part of this build. Whoever asks for it must learn that at start, not when the audit is wanted.
-fn refuse_archival(lookup: &impl Lookup) -> Result<(), ConfigError> {
-    if flag(lookup, "ENABLE_ARCHIVAL", false)? {
-        return Err(ConfigError::value(
-            "ENABLE_ARCHIVAL",
-            "true",
-            "false, because this version archives nothing",
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -129,11 +117,5 @@ mod tests {
                 ..Settings::default()
             }
         );
-    }
-
-    #[test]
-    fn an_archive_that_was_asked_for_is_not_silently_left_out() {
-        let error = Settings::from_lookup(&|name: &str| (name == "ENABLE_ARCHIVAL").then(|| "true".into()));
-        assert!(error.unwrap_err().to_string().starts_with("ENABLE_ARCHIVAL"));
     }
 }

@@ -11,6 +11,8 @@ use crate::units::{EpochMillis, ShardId};
 pub const STATE_SK: &str = "#STATE";
 /// `SK` of an owner record.
 pub const META_SK: &str = "#META";
+/// What the `SK` of an audit record begins with.
+pub const AUDIT_SK_PREFIX: &str = "#AUDIT#";
 /// The version record's `PK`.
 pub const SYSTEM_PK: &str = "_/SYSTEM#";
 /// The version record's `SK`.

@@ -13,15 +13,16 @@ pub use function::{Function, InvocationError};
 pub use logging::{init_logging, silence_panics};
 pub use serve::{ServeError, serve};
 
-use aws_config::BehaviorVersion;
+use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::Client;
 
+use crate::archive::Archive;
 use crate::config::FunctionSettings;
 use crate::table::dynamodb::{DynamoDbTable, client_config};
 
 /// Builds the client from the surroundings and warms its connection up: Lambda gives init more CPU than it gives
 /// small functions afterwards, and the first TLS handshake is the most expensive part of the first call.
-pub async fn start(settings: FunctionSettings) -> Function<DynamoDbTable> {
+pub async fn start(settings: FunctionSettings) -> Function<DynamoDbTable, impl Archive> {
     let base = aws_config::defaults(BehaviorVersion::latest()).load().await;
     let client = Client::from_conf(client_config(&base, None).build());
     let table = DynamoDbTable::new(client, &settings.table_name);
@@ -32,13 +33,27 @@ pub async fn start(settings: FunctionSettings) -> Function<DynamoDbTable> {
         usage = duties.enable_usage,
         refill = duties.enable_refill,
         propagation = duties.enable_propagation,
+        archival = settings.archive_bucket.is_some(),
         max_in_flight = duties.max_in_flight,
         "starting"
     );
     if let Some(warning) = settings.aggregator.usage.warning() {
         tracing::warn!("{warning}");
     }
-    let function = Function::new(table, settings);
+    let archive = archive(&base, settings.archive_bucket.as_deref());
+    let function = Function::new(table, settings).archiving_to(archive);
     function.warm_up().await;
     function
+}
+
+/// Its connection is not warmed up: audit records expire too rarely.
+#[cfg(feature = "archive")]
+fn archive(base: &SdkConfig, bucket: Option<&str>) -> Option<crate::archive::s3::S3Archive> {
+    bucket.map(|bucket| crate::archive::s3::S3Archive::new(base, bucket))
+}
+
+/// The configuration has refused to be asked for one.
+#[cfg(not(feature = "archive"))]
+fn archive(_base: &SdkConfig, _bucket: Option<&str>) -> Option<crate::archive::NoArchive> {
+    None
 }

@@ -20,6 +20,7 @@
 //! - [`schedule`]: compact schedules, their zones, edges and boundaries.
 //! - [`plan`]: the rules. Values in, values out; no store, no clock, no environment.
 //! - [`table`]: the store as the rules need it, through the SDK and, for tests, in memory.
+//! - [`archive`]: what is kept of audit records that expire, and where.
 //! - [`aggregate`]: a batch from its text to its answer.
 //! - [`report`], [`correlation`]: what is counted, logged and measured, and how buckets are named without their ids.
 //! - [`lambda`]: the same as a Lambda function.
@@ -31,6 +32,7 @@
 #![deny(missing_docs)]
 
 pub mod aggregate;
+pub mod archive;
 #[cfg(feature = "replay")]
 pub mod audit;
 pub mod bucket;

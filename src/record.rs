@@ -12,7 +12,7 @@ mod sequence;
 mod text;
 
 pub use attribute::{Attribute, Scalar, scalar_of};
-pub use creation_time::parse_creation_time;
+pub use creation_time::{parse_creation_time, parse_instant_text};
 pub use event::{EventError, ReadRecord, RecordError, UserIdentity, read_event};
 pub use image::Image;
 pub use number::parse_integer;

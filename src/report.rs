@@ -15,7 +15,8 @@ pub use metrics::{Invocation, MetricsTarget, metrics_line};
 
 use std::cell::RefCell;
 
-use crate::aggregate::{Observer, SkippedInput, Step};
+use crate::aggregate::{ArchiveResult, Observer, SkippedInput, Step};
+use crate::archive::Day;
 use crate::correlation::Correlator;
 use crate::plan::{Group, SkippedRecord};
 use crate::record::ReadRecord;
@@ -54,6 +55,12 @@ impl<'c> Report<'c> {
 
     fn warn(&self, kind: Kind, example: Option<String>, detail: impl FnOnce() -> String) {
         self.warnings.borrow_mut().add(kind, example, detail);
+    }
+
+    /// No example is named: an object's key says when something happened to somebody.
+    fn warn_archive(&self, operation: &'static str, code: &str) {
+        let code = code.to_owned();
+        self.warn(Kind::Archive { operation, code }, None, String::new);
     }
 
     /// The bucket as it may appear in the log: `hash/shard`, or the hash alone.
@@ -109,6 +116,17 @@ impl Observer for Report<'_> {
                 | SkippedRecord::Removed
                 | SkippedRecord::NoEntity,
             ) => {}
+        }
+    }
+
+    fn archive(&self, day: &Day<'_>, result: &ArchiveResult) {
+        self.counts.borrow_mut().add_archive(number(day.records()), result);
+        match result {
+            ArchiveResult::Stored => {}
+            ArchiveResult::DryRun => tracing::info!(rule = "archive", records = day.records(), "would write"),
+            ArchiveResult::Failed(fault) => self.warn_archive(fault.operation, &fault.code),
+            ArchiveResult::CutShort => self.warn_archive("PutObject", "deadline"),
+            ArchiveResult::Panicked => self.warn_archive("PutObject", "panicked"),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is shown of a batch while it is worked on: every decision with its reason, and what came of it.
 
+use crate::archive::Day;
 use crate::plan::doubling::DoublingDecision;
 use crate::plan::propagation::{CreationRefusal, NewShard, Raise, Rise, ShardRefusal};
 use crate::plan::refill::RefillPlan;
@@ -21,6 +22,8 @@ pub trait Observer {
     fn other_view(&self, _read: &ReadRecord<'_>) {}
     /// A record changes no bucket.
     fn skipped(&self, read: &ReadRecord<'_>, reason: &SkippedInput);
+    /// A day's expired audit records were to be archived.
+    fn archive(&self, _day: &Day<'_>, _result: &ArchiveResult) {}
     /// A decision was made in a group, and carried out as far as it could be.
     fn step(&self, group: &Group<'_>, step: &Step<'_>);
 }
@@ -186,6 +189,21 @@ pub enum NewShardResult {
     DryRun,
     /// It failed; a client creates the shard on first use.
     Failed(Fault),
+}
+
+/// What came of an upload to the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArchiveResult {
+    /// The object is there.
+    Stored,
+    /// It was not sent, because only decisions are wanted.
+    DryRun,
+    /// It failed.
+    Failed(Fault),
+    /// The time was up before it was done.
+    CutShort,
+    /// The work on it panicked.
+    Panicked,
 }
 
 impl From<Result<UpdateOutcome, Fault>> for WriteResult {

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use super::observe::{NewShardResult, SkippedInput, WriteResult};
+use super::observe::{ArchiveResult, NewShardResult, SkippedInput, WriteResult};
+use crate::archive::Day;
 use crate::plan::SkippedRecord;
 use crate::plan::windows::WindowPlan;
 use crate::record::SequenceNumber;
@@ -75,6 +76,17 @@ impl Ending {
         }
     }
 
+    /// Of an upload to the archive.
+    pub fn of_archive(result: &ArchiveResult) -> Self {
+        match result {
+            ArchiveResult::Stored => Self::Applied,
+            ArchiveResult::DryRun => Self::Skipped,
+            ArchiveResult::Panicked => Self::Permanent,
+            // Whatever the service says: its refusal is an operator's slip or passes.
+            ArchiveResult::Failed(_) | ArchiveResult::CutShort => Self::Retryable,
+        }
+    }
+
     /// Of a record that no rule works on.
     pub fn of_skipped(skipped: &SkippedInput) -> Self {
         match skipped {
@@ -121,6 +133,11 @@ impl Unfinished {
     pub fn of_windows(plan: &WindowPlan<'_>) -> Self {
         let openings = plan.openings.iter().map(|opening| Self::record(opening.sequence));
         openings.fold(Self::Nothing, Self::earliest)
+    }
+
+    /// The records of a day that is to be archived.
+    pub fn of_day(day: &Day<'_>) -> Self {
+        day.sequences().map(Self::record).fold(Self::Nothing, Self::earliest)
     }
 
     /// The earlier of two: nothing is later than everything, an unnumbered record earlier.

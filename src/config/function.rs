@@ -1,6 +1,7 @@
 //! What only the Lambda needs to know, beside what the aggregator does.
 
 use super::Settings;
+use super::archive::archive_bucket;
 use super::variable::{ConfigError, Lookup, optional_text, text};
 use crate::report::MetricsTarget;
 
@@ -26,6 +27,8 @@ pub struct FunctionSettings {
     pub metrics: MetricsTarget,
     /// `LOG_HASH_KEY`: makes the short hashes of one deployment comparable across processes.
     pub log_hash_key: Option<HashKey>,
+    /// `ARCHIVE_BUCKET_NAME`, where `ENABLE_ARCHIVAL` is true.
+    pub archive_bucket: Option<String>,
     /// What the aggregator does.
     pub aggregator: Settings,
 }
@@ -69,6 +72,7 @@ impl FunctionSettings {
         let namespace = metrics_namespace(lookup)?;
         let log_hash_key = HashKey::from_lookup(lookup)?;
         let aggregator = Settings::from_lookup(lookup)?;
+        let archive_bucket = archive_bucket(lookup)?;
         for variable in SET_BY_LAMBDA {
             set_by_lambda(lookup, variable)?;
         }
@@ -80,6 +84,7 @@ impl FunctionSettings {
                 function_name,
             },
             log_hash_key,
+            archive_bucket,
             aggregator,
         })
     }

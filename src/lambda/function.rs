@@ -9,6 +9,7 @@ use futures::FutureExt;
 use lambda_runtime::Diagnostic;
 
 use crate::aggregate::{Aggregator, BatchOutcome, Budget};
+use crate::archive::{Archive, NoArchive};
 use crate::clock;
 use crate::config::FunctionSettings;
 use crate::correlation::Correlator;
@@ -58,8 +59,8 @@ impl From<InvocationError> for Diagnostic {
 }
 
 /// What answers invocations.
-pub struct Function<T> {
-    aggregator: Aggregator<CountedTable<T>>,
+pub struct Function<T, A = NoArchive> {
+    aggregator: Aggregator<CountedTable<T>, A>,
     correlator: Correlator,
     metrics: MetricsTarget,
     dry_run: bool,
@@ -73,6 +74,18 @@ impl<T: Table> Function<T> {
             metrics: settings.metrics,
             dry_run: settings.aggregator.dry_run,
             aggregator: Aggregator::new(CountedTable::new(table), settings.aggregator),
+        }
+    }
+}
+
+impl<T: Table, A: Archive> Function<T, A> {
+    /// The same with an archive for audit records that expire.
+    pub fn archiving_to<B: Archive>(self, archive: Option<B>) -> Function<T, B> {
+        Function {
+            aggregator: self.aggregator.archiving_to(archive),
+            correlator: self.correlator,
+            metrics: self.metrics,
+            dry_run: self.dry_run,
         }
     }
 
@@ -148,6 +161,7 @@ impl<T: Table> Function<T> {
             shards_created = counts.shards_created,
             windows_propagated = counts.windows_propagated,
             snapshots = counts.snapshots,
+            archived = counts.archived,
             left_out_repeats = counts.left_out_repeats,
             left_out_out_of_order = counts.left_out_out_of_order,
             usage_uncounted = counts.uncounted,

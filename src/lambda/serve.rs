@@ -7,6 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::Instrument;
 
 use super::function::{Function, InvocationError};
+use crate::archive::Archive;
 use crate::clock;
 use crate::table::Table;
 use crate::units::EpochMillis;
@@ -32,7 +33,7 @@ pub enum ServeError {
 ///
 /// # Errors
 /// [`ServeError`]
-pub async fn serve<T: Table>(function: Function<T>) -> Result<(), ServeError> {
+pub async fn serve<T: Table, A: Archive>(function: Function<T, A>) -> Result<(), ServeError> {
     let mut terminated = signal(SignalKind::terminate()).map_err(ServeError::Signal)?;
     let function = &function;
     let runtime = Runtime::new(service_fn(move |event| answer(function, event)));
@@ -45,8 +46,8 @@ pub async fn serve<T: Table>(function: Function<T>) -> Result<(), ServeError> {
     }
 }
 
-async fn answer<T: Table>(
-    function: &Function<T>,
+async fn answer<T: Table, A: Archive>(
+    function: &Function<T, A>,
     event: LambdaEvent<Box<RawValue>>,
 ) -> Result<DynamoDbEventResponse, InvocationError> {
     let (payload, context) = event.into_parts();

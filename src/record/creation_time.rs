@@ -16,7 +16,11 @@ pub fn parse_creation_time(json: &str) -> Option<EpochMillis> {
     if !json.starts_with('"') {
         return parse_number(json);
     }
-    let text = serde_json::from_str::<Cow<'_, str>>(json).ok()?;
+    parse_instant_text(&serde_json::from_str::<Cow<'_, str>>(json).ok()?)
+}
+
+/// Reads an instant written as a text: seconds, milliseconds or ISO 8601, as above.
+pub fn parse_instant_text(text: &str) -> Option<EpochMillis> {
     let text = text.trim();
     parse_number(text).or_else(|| parse_iso_8601(text))
 }

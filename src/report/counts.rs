@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::decision::Decision;
-use crate::aggregate::{Ending, NewShardResult, SkippedInput, Step, WriteResult};
+use crate::aggregate::{ArchiveResult, Ending, NewShardResult, SkippedInput, Step, WriteResult};
 use crate::plan::SkippedRecord;
 use crate::plan::doubling::{DoublingDecision, DoublingSkip};
 use crate::plan::propagation::CreationRefusal;
@@ -59,6 +59,8 @@ pub struct Counts {
     pub windows_propagated: u64,
     /// Usage snapshots written (R12).
     pub snapshots: u64,
+    /// Expired audit records stored in the archive, repeats included.
+    pub archived: u64,
     /// Records left out of snapshots that had counted them, as after a redelivery.
     pub left_out_repeats: u64,
     /// Records left out of snapshots that had counted later records than the batch holds.
@@ -77,11 +79,11 @@ pub struct Counts {
     pub unreadable: u64,
     /// Requests that can never succeed, and panics.
     pub permanent: u64,
-    /// Requests that failed and may succeed later, and groups that were cut short.
+    /// Requests that failed and may succeed later, and groups and uploads that were cut short.
     pub retryable: u64,
-    /// Groups that were not done in time.
+    /// Groups and uploads that were not done in time.
     pub cut_short: u64,
-    /// Groups whose work panicked.
+    /// Groups and uploads whose work panicked.
     pub panics: u64,
     /// Writes sent, or in a dry run to be sent.
     pub(super) written: u64,
@@ -89,7 +91,7 @@ pub struct Counts {
 
 impl Counts {
     /// Every count with its name as a metric. Zeros too: an alarm on a sum needs them.
-    pub fn metrics(&self) -> [(&'static str, u64); 22] {
+    pub fn metrics(&self) -> [(&'static str, u64); 23] {
         [
             ("Records", self.records),
             ("Groups", self.groups),
@@ -101,6 +103,7 @@ impl Counts {
             ("ShardsCreated", self.shards_created),
             ("WindowsPropagated", self.windows_propagated),
             ("Snapshots", self.snapshots),
+            ("AuditRecordsArchived", self.archived),
             ("LeftOutRepeats", self.left_out_repeats),
             ("LeftOutOutOfOrder", self.left_out_out_of_order),
             ("UsageUncounted", self.uncounted),
@@ -133,13 +136,18 @@ impl Counts {
         }
     }
 
-    pub(super) fn add_step(&mut self, step: &Step<'_>, decision: &Decision) {
-        match decision.ending {
-            Ending::Skipped | Ending::Applied | Ending::Unreadable => {}
-            Ending::LostRace => self.lost_races += 1,
-            Ending::Permanent => self.permanent += 1,
-            Ending::Retryable => self.retryable += 1,
+    pub(super) fn add_archive(&mut self, records: u64, result: &ArchiveResult) {
+        self.add_ending(Ending::of_archive(result));
+        match result {
+            ArchiveResult::Stored | ArchiveResult::DryRun => self.archived += records,
+            ArchiveResult::Failed(_) => {}
+            ArchiveResult::CutShort => self.cut_short += 1,
+            ArchiveResult::Panicked => self.panics += 1,
         }
+    }
+
+    pub(super) fn add_step(&mut self, step: &Step<'_>, decision: &Decision) {
+        self.add_ending(decision.ending);
         self.written += u64::from(decision.is_write);
         match step {
             Step::Usage { left_out, result, .. } => {
@@ -172,6 +180,15 @@ impl Counts {
             }
             Step::CutShort => self.cut_short += 1,
             Step::Panicked => self.panics += 1,
+        }
+    }
+
+    fn add_ending(&mut self, ending: Ending) {
+        match ending {
+            Ending::Skipped | Ending::Applied | Ending::Unreadable => {}
+            Ending::LostRace => self.lost_races += 1,
+            Ending::Permanent => self.permanent += 1,
+            Ending::Retryable => self.retryable += 1,
         }
     }
 

@@ -35,6 +35,13 @@ pub(super) enum Kind {
         /// The service's code.
         code: String,
     },
+    /// Objects that are not in the archive.
+    Archive {
+        /// The operation.
+        operation: &'static str,
+        /// The service's code, or what else happened.
+        code: String,
+    },
     /// Groups that were not done in time.
     CutShort,
     /// Groups whose work panicked.
@@ -107,6 +114,9 @@ impl Warnings {
                         detail,
                         "requests failed"
                     );
+                }
+                Kind::Archive { operation, code } => {
+                    tracing::warn!(count, operation, code, "audit records not archived")
                 }
                 Kind::CutShort => tracing::warn!(count, buckets = examples, "buckets not done before the deadline"),
                 Kind::Panicked => tracing::error!(count, buckets = examples, "work on buckets panicked"),

@@ -21,6 +21,8 @@ pub use settings::{
     client_config, retries, timeouts,
 };
 
+#[cfg(feature = "archive")]
+pub(crate) use self::classify::fault;
 use self::classify::{BATCH_GET_ITEM, TRANSACT_WRITE_ITEMS, retryable, unsendable};
 use super::{Consistency, Fault, MAX_KEYS_PER_READ, Table, TransactionOutcome, UpdateOutcome};
 use crate::item::{Item, key_of};

@@ -16,23 +16,23 @@ use crate::support::runtime_api::{Answer, RuntimeApi};
 use crate::support::scene::Scene;
 
 /// The lines with this message.
-fn of_message<'l>(lines: &'l [Value], message: &str) -> Vec<&'l Value> {
+pub fn of_message<'l>(lines: &'l [Value], message: &str) -> Vec<&'l Value> {
     lines.iter().filter(|line| line["message"] == message).collect()
 }
 
 /// A timeout that no test reaches.
-const AMPLE: Duration = Duration::from_secs(30);
+pub const AMPLE: Duration = Duration::from_secs(30);
 
 /// A function on a capture's table.
-struct Stage {
+pub struct Stage {
     scene: Scene,
     api: RuntimeApi,
-    lambda: Lambda,
+    pub lambda: Lambda,
     invocations: Cell<usize>,
 }
 
 impl Stage {
-    async fn on(capture: &Capture, variables: &[(&str, &str)]) -> Self {
+    pub async fn on(capture: &Capture, variables: &[(&str, &str)]) -> Self {
         let scene = Scene::with(&capture.items).await;
         let api = RuntimeApi::start().await;
         let lambda = Lambda::start(&scene.proxy.endpoint_url(), &api, variables);
@@ -47,7 +47,7 @@ impl Stage {
     }
 
     /// Invokes the function, and waits for its answer and for the last line about it.
-    async fn invoke(&self, event: &str, timeout: Duration) -> Answer {
+    pub async fn invoke(&self, event: &str, timeout: Duration) -> Answer {
         let answer = self.api.invoke(event, timeout).await;
         self.invocations.set(self.invocations.get() + 1);
         self.lambda.has_written("\"_aws\"", self.invocations.get()).await;

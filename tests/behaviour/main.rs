@@ -1,6 +1,7 @@
 //! What the product does against an engine, through the real SDK.
 #![allow(clippy::disallowed_methods)] // Tests measure time and read where their data is.
 
+mod archive;
 mod bootstrap;
 mod delivery;
 mod engine;

@@ -1,43 +1,32 @@
-//! The role's policy against what is asked of the table: nothing is refused, and nothing is allowed that nobody needs.
+//! The role's policy against everything that the function asks of its table and its archive, over every conformance
+//! batch and every captured event: nothing is refused, and nothing is allowed that nobody needs.
 //!
-//! The policy is the one of `deploy/policy.json`, which the deployment's tests keep equal to the template's.
+//! Beside these, every scene of the other tests refuses requests that the policy would refuse.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use limiter_aggregator::aggregate::{Aggregator, Budget, Observer, SkippedInput, Step};
-use limiter_aggregator::config::Settings;
+use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget, Observer, SkippedInput, Step};
+use limiter_aggregator::config::{FunctionSettings, Settings};
 use limiter_aggregator::engine::{Engine, client, create_table, put_items};
 use limiter_aggregator::item::Item;
+use limiter_aggregator::lambda::Function;
 use limiter_aggregator::plan::Group;
 use limiter_aggregator::record::ReadRecord;
 use limiter_aggregator::table::dynamodb::DynamoDbTable;
+use limiter_aggregator::table::memory::MemoryTable;
 use limiter_aggregator::units::EpochMillis;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::support::captures::Capture;
+use crate::support::object_store::{BUCKET, ObjectStore};
+use crate::support::policy::{Grant, Need, archive_grants, is_like, item_grants, needs_of};
 use crate::support::proxy::{Proxy, Recorded};
 
-const TABLES_OF_ONE_ENGINE: usize = 64;
-
-/// A permission that was needed: an action on a partition.
-type Need = (String, String);
-
-/// An action of the policy with one of the partitions it may be used on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Grant {
-    action: String,
-    partitions: String,
-}
-
-impl Grant {
-    fn allows(&self, (action, partition): &Need) -> bool {
-        self.action == *action && is_like(&self.partitions, partition)
-    }
-}
-
+/// Batches are shared out among so many runtimes, each with an engine of its own.
+const RUNTIMES: usize = 4;
 #[derive(Deserialize)]
 struct Batch {
     now_ms: i64,
@@ -45,16 +34,36 @@ struct Batch {
     before: Vec<Item>,
 }
 
-#[derive(Deserialize)]
-struct Captured {
-    now_ms: i64,
-    items: Vec<Item>,
+#[test]
+fn the_role_may_do_what_is_asked_of_the_table_and_nothing_else() {
+    let requests = recorded_requests();
+    assert!(requests.len() > 1000, "only {} requests", requests.len());
+    let needs = requests
+        .iter()
+        .flat_map(|request| needs_of(&request.operation, &request.body))
+        .collect();
+    assert_equal(&item_grants("policy.json"), &needs);
+    // The archive needs nothing more of the table.
+    assert_eq!(item_grants("policy.json"), item_grants("policy-archive.json"));
 }
 
 #[tokio::test]
-async fn the_role_may_do_what_is_asked_of_the_table_and_nothing_else() {
-    let grants = grants();
-    let needs = needs(&recorded_requests().await);
+async fn the_role_may_upload_what_is_archived_and_nothing_else() {
+    let store = ObjectStore::start().await;
+    store.proxy.record();
+    let capture = Capture::read("audit-expired");
+    let aggregator = Aggregator::new(MemoryTable::new(), Settings::default()).archiving_to(Some(store.archive()));
+    let budget = Budget::unlimited();
+    let done = aggregator.handle(&capture.event, capture.now, &budget, &Unseen);
+    assert_eq!(done.await.unwrap(), BatchOutcome::Complete);
+    let uploads = store.proxy.recorded();
+    let needs: BTreeSet<Need> = uploads.iter().map(upload_need).collect();
+    assert_equal(&archive_grants(), &needs);
+}
+
+/// Both ways.
+fn assert_equal(grants: &BTreeSet<Grant>, needs: &BTreeSet<Need>) {
+    assert!(!grants.is_empty() && !needs.is_empty());
     let refused: Vec<&Need> = needs
         .iter()
         .filter(|need| !grants.iter().any(|grant| grant.allows(need)))
@@ -68,7 +77,7 @@ async fn the_role_may_do_what_is_asked_of_the_table_and_nothing_else() {
 }
 
 #[test]
-fn requests_leave_from_the_table_and_from_nowhere_else() {
+fn requests_leave_from_the_table_and_the_archive_and_from_nowhere_else() {
     let calling = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap();
         let product = text.split("#[cfg(test)]").next().unwrap();
@@ -90,7 +99,7 @@ fn requests_leave_from_the_table_and_from_nowhere_else() {
     };
     let (others, product): (Vec<_>, Vec<_>) = calls.into_iter().partition(elsewhere);
     assert!(!others.is_empty());
-    assert_eq!(product, ["table/dynamodb.rs"]);
+    assert_eq!(product, ["archive/s3.rs", "table/dynamodb.rs"]);
 }
 
 #[test]
@@ -107,144 +116,73 @@ fn a_partition_is_compared_as_iam_does() {
     }
 }
 
-/// Every request that the captured events and the conformance batches lead to.
-async fn recorded_requests() -> Vec<Recorded> {
+/// Every request that a function's start, the captured events and the conformance batches lead to.
+fn recorded_requests() -> Vec<Recorded> {
     let batches: Vec<Batch> = conformance_batches().into_iter().chain(captured_batches()).collect();
-    let mut recorded = Vec::new();
-    // An engine slows down with every table that it holds.
-    for some in batches.chunks(TABLES_OF_ONE_ENGINE) {
-        recorded.extend(recorded_requests_of(some).await);
-    }
-    recorded
+    let share = batches.len().div_ceil(RUNTIMES);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = batches
+            .chunks(share)
+            .map(|share| scope.spawn(|| requests_of(share)))
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
 }
 
-async fn recorded_requests_of(batches: &[Batch]) -> Vec<Recorded> {
+#[tokio::main(flavor = "current_thread")]
+async fn requests_of(batches: &[Batch]) -> Vec<Recorded> {
     let engine = Engine::start().await.unwrap();
     let proxy = Proxy::start(engine.address()).await;
     proxy.record();
     for (at, batch) in batches.iter().enumerate() {
-        let table = format!("batch-{at}");
-        create_table(&engine.client(), &table).await.unwrap();
-        put_items(&engine.client(), &table, &batch.before).await.unwrap();
-        let table = DynamoDbTable::new(client(&proxy.endpoint_url()), table);
+        let name = format!("batch-{at}");
+        create_table(&engine.client(), &name).await.unwrap();
+        put_items(&engine.client(), &name, &batch.before).await.unwrap();
+        let table = DynamoDbTable::new(client(&proxy.endpoint_url()), name);
+        if at == 0 {
+            function(table.clone()).warm_up().await;
+        }
         let aggregator = Aggregator::new(table, Settings::default());
-        let now = EpochMillis(batch.now_ms);
-        let done = aggregator
-            .handle(batch.event.get(), now, &Budget::unlimited(), &Unseen)
-            .await;
-        done.unwrap();
+        let (now, budget) = (EpochMillis(batch.now_ms), Budget::unlimited());
+        aggregator
+            .handle(batch.event.get(), now, &budget, &Unseen)
+            .await
+            .unwrap();
     }
     proxy.recorded()
+}
+
+/// A function as Lambda starts it.
+fn function(table: DynamoDbTable) -> Function<DynamoDbTable> {
+    let settings = FunctionSettings::from_lookup(&|variable: &str| {
+        let set = variable == "TABLE_NAME" || variable.starts_with("AWS_LAMBDA_");
+        set.then(|| "batch-0".into())
+    });
+    Function::new(table, settings.unwrap())
 }
 
 /// Every conformance vector that ends at the table.
 fn conformance_batches() -> Vec<Batch> {
     let files = ["refills.jsonl", "batches.jsonl"];
-    let texts = files.map(|file| fs::read_to_string(in_project(&format!("tests/conformance/{file}"))).unwrap());
+    let texts = files.map(|file| fs::read_to_string(in_project("tests/conformance").join(file)).unwrap());
     let lines = texts.iter().flat_map(|text| text.lines());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn captured_batches() -> Vec<Batch> {
-    let events = fs::read_dir(in_project("events"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let tables = events.filter(|path| path.to_string_lossy().ends_with(".table.json"));
-    let batch = |table: PathBuf| {
-        let event = PathBuf::from(table.to_string_lossy().replace(".table.json", ".json"));
-        let captured: Captured = serde_json::from_str(&fs::read_to_string(table).unwrap()).unwrap();
-        Batch {
-            now_ms: captured.now_ms,
-            event: RawValue::from_string(fs::read_to_string(event).unwrap().trim().to_owned()).unwrap(),
-            before: captured.items,
-        }
+    let batch = |capture: Capture| Batch {
+        now_ms: capture.now.0,
+        event: RawValue::from_string(capture.event.trim().to_owned()).unwrap(),
+        before: capture.items,
     };
-    tables.map(batch).collect()
+    Capture::all().into_iter().map(batch).collect()
 }
 
-fn needs(requests: &[Recorded]) -> BTreeSet<Need> {
-    assert!(requests.len() > 1_000, "only {} requests", requests.len());
-    requests.iter().flat_map(needs_of).collect()
-}
-
-/// What one request needs. A transaction needs what its members need.
-fn needs_of(request: &Recorded) -> Vec<Need> {
-    let body: Value = serde_json::from_slice(&request.body).unwrap();
-    let need = |action: &str, key: &Value| (action.to_owned(), key["PK"]["S"].as_str().unwrap().to_owned());
-    match request.operation.as_str() {
-        "UpdateItem" => vec![need("UpdateItem", &body["Key"])],
-        "BatchGetItem" => {
-            let tables = body["RequestItems"].as_object().unwrap().values();
-            let keys = tables.flat_map(|table| table["Keys"].as_array().unwrap());
-            keys.map(|key| need("BatchGetItem", key)).collect()
-        }
-        "TransactWriteItems" => {
-            let members = body["TransactItems"].as_array().unwrap().iter();
-            let members = members.flat_map(|member| member.as_object().unwrap());
-            members
-                .map(|(kind, member)| match kind.as_str() {
-                    "Put" => need("PutItem", &member["Item"]),
-                    "Update" => need("UpdateItem", &member["Key"]),
-                    "ConditionCheck" => need("ConditionCheckItem", &member["Key"]),
-                    other => panic!("a member of a kind unknown here: {other}"),
-                })
-                .collect()
-        }
-        other => panic!("a request of a kind unknown here: {other}"),
-    }
-}
-
-/// What the program itself may do: the statements on items.
-fn grants() -> BTreeSet<Grant> {
-    let policy: Value = serde_json::from_str(&fs::read_to_string(in_project("deploy/policy.json")).unwrap()).unwrap();
-    let statements = policy["Statement"].as_array().unwrap().iter();
-    let on_items = statements.filter(|statement| statement["Sid"].as_str().unwrap().starts_with("Items"));
-    let grants = on_items.flat_map(|statement| {
-        assert_eq!(
-            (&statement["Effect"], &statement["Resource"]),
-            (&"Allow".into(), &"@TABLE_ARN@".into())
-        );
-        let partitions = texts(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
-        let grant = |action: &String, partitions: &String| Grant {
-            action: action.strip_prefix("dynamodb:").unwrap().to_owned(),
-            partitions: partitions.clone(),
-        };
-        let actions = texts(&statement["Action"]);
-        actions
-            .iter()
-            .flat_map(|action| partitions.iter().map(move |partitions| grant(action, partitions)))
-            .collect::<Vec<_>>()
-    });
-    let grants: BTreeSet<Grant> = grants.collect();
-    assert!(!grants.is_empty());
-    grants
-}
-
-/// A text, or a list of them.
-fn texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(several) => several.iter().flat_map(texts).collect(),
-        other => panic!("neither a text nor a list: {other}"),
-    }
-}
-
-/// `StringLike`: `*` stands for any text, `?` for any one character.
-fn is_like(pattern: &str, text: &str) -> bool {
-    let Some(first) = pattern.chars().next() else {
-        return text.is_empty();
-    };
-    let rest = &pattern[first.len_utf8()..];
-    match first {
-        '*' => (0..=text.len())
-            .filter(|at| text.is_char_boundary(*at))
-            .any(|at| is_like(rest, &text[at..])),
-        '?' => text
-            .chars()
-            .next()
-            .is_some_and(|one| is_like(rest, &text[one.len_utf8()..])),
-        plain => text.strip_prefix(plain).is_some_and(|text| is_like(rest, text)),
-    }
+/// What an upload needs: S3's action on the object.
+fn upload_need(request: &Recorded) -> Need {
+    assert_eq!(request.operation, "PutObject");
+    let key = request.path.strip_prefix(&format!("/{BUCKET}/")).unwrap();
+    ("PutObject".to_owned(), key.replace("%3D", "="))
 }
 
 fn in_project(path: &str) -> PathBuf {

@@ -1,6 +1,8 @@
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ EXISTING = {
     "TableName": "rate-limits",
     "StreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/rate-limits/stream/2026-11-02T00:00:00.000",
 }
+ARCHIVE = {"EnableArchival": "true", "ArchiveBucketName": "audit"}
 
 
 @pytest.fixture(scope="session")
@@ -65,13 +68,28 @@ def offline():
     }
 
 
+@dataclass
+class Built:
+    """What a form's build commands have left: cargo-lambda's zip, and the folder that SAM would upload."""
+
+    archive: Path
+    folder: Path
+
+
 @pytest.fixture(scope="session")
-def built(offline):
-    """The folder after every build command of the handbook has run in it."""
-    script = "set -euo pipefail\n" + "\n".join(
-        text for section in ("With SAM", "With cargo-lambda") for text in handbook.texts("", section)
-    )
+def built(offline, tmp_path_factory):
+    """Both forms of the program, each made by every build command for it in the handbook."""
     environment = offline | {"PATH": f"{TOOLS}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT
+    forms = {}
+    # The form that is shipped comes last: it is what the other commands then find.
+    for form, commands in (
+        ("archive", handbook.texts("", "With an archive")),
+        ("default", [*handbook.texts("", "With SAM"), *handbook.texts("", "With cargo-lambda")]),
+    ):
+        script = "set -euo pipefail\n" + "\n".join(commands)
+        done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        kept = tmp_path_factory.mktemp(form)
+        archive = shutil.copy(ROOT / "target/lambda/bootstrap/bootstrap.zip", kept)
+        forms[form] = Built(Path(archive), Path(shutil.copytree(ROOT / ".aws-sam/build/Function", kept / "Function")))
+    return forms

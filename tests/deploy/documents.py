@@ -11,6 +11,7 @@ import cloudformation
 ROOT = Path(__file__).resolve().parents[2]
 TABLE_ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/rate-limits"
 STREAM_ARN = TABLE_ARN + "/stream/2026-11-02T00:00:00.000"
+ARCHIVE_BUCKET = "the-archive"
 LOG_GROUP_ARN = "arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/limiter-aggregator"
 
 # What the template's form beside an existing table says, and what stands for it in a document. Longer texts first.
@@ -20,19 +21,20 @@ PLACEHOLDERS = [
     (LOG_GROUP_ARN, "@LOG_GROUP_ARN@"),
     ("<FailureBucket.Arn>", "arn:aws:s3:::@FAILURE_BUCKET@"),
     ("<Function>", "@FUNCTION@"),
+    (f"arn:aws:s3:::{ARCHIVE_BUCKET}/", "arn:aws:s3:::@ARCHIVE_BUCKET@/"),
 ]
 
 
 def documents():
     """Every document's text by its path."""
     template = cloudformation.load(ROOT / "template.yaml")
-    form = cloudformation.Form(template, TableName="rate-limits", StreamArn=STREAM_ARN)
-    role = form.only("AWS::IAM::Role")
-    contents = {
-        "trust.json": role["AssumeRolePolicyDocument"],
-        "policy.json": role["Policies"][0]["PolicyDocument"],
-        "mapping.json": form.only("AWS::Lambda::EventSourceMapping"),
-    }
+    existing = {"TableName": "rate-limits", "StreamArn": STREAM_ARN}
+    plain = cloudformation.Form(template, **existing)
+    archive = cloudformation.Form(template, **existing, EnableArchival="true", ArchiveBucketName=ARCHIVE_BUCKET)
+    contents = {"trust.json": plain.only("AWS::IAM::Role")["AssumeRolePolicyDocument"]}
+    for form, suffix in ((plain, ""), (archive, "-archive")):
+        contents[f"policy{suffix}.json"] = form.only("AWS::IAM::Role")["Policies"][0]["PolicyDocument"]
+        contents[f"mapping{suffix}.json"] = form.only("AWS::Lambda::EventSourceMapping")
     return {ROOT / "deploy" / name: _text(content) for name, content in contents.items()}
 
 

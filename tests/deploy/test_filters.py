@@ -1,13 +1,11 @@
 """What reaches the function: every shipped pattern, on real images of each kind of record, both ways."""
 
-import copy
 import json
 
 import pytest
 
-import cloudformation
 import filter_rules
-from conftest import EXISTING, ROOT
+from conftest import ARCHIVE, EXISTING, ROOT
 
 EXPIRY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 USAGE = {
@@ -30,11 +28,8 @@ def shipped(existing_table):
 
 
 @pytest.fixture(scope="module")
-def with_archive(template):
-    """The mapping of the version that archives: today CloudFormation refuses to be asked for it."""
-    later = copy.deepcopy(template)
-    later["Parameters"]["EnableArchival"]["AllowedValues"].append("true")
-    return patterns(cloudformation.Form(later, **EXISTING, EnableArchival="true", ArchiveBucketName="audit"))
+def with_archive(form):
+    return patterns(form(**EXISTING, **ARCHIVE))
 
 
 def captured():

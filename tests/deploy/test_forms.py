@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cloudformation import Refused
-from conftest import EXISTING
+from conftest import ARCHIVE, EXISTING
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:on-call"
@@ -103,6 +103,21 @@ def test_every_setting_of_the_program_can_be_set(form):
     }
 
 
+def test_an_archive_is_a_bucket_a_filter_and_a_permission_on_its_prefix(form, existing_table):
+    archive = form(**EXISTING, **ARCHIVE)
+    settings = environment(archive)
+    assert (settings["ENABLE_ARCHIVAL"], settings["ARCHIVE_BUCKET_NAME"]) == ("true", "audit")
+    assert statements(archive)["Archive"] == {
+        "Sid": "Archive", "Effect": "Allow", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::audit/audit/*",
+    }
+
+    def filters(of):
+        return of.only("AWS::Lambda::EventSourceMapping")["FilterCriteria"]["Filters"]
+
+    assert filters(archive)[:-1] == filters(existing_table)
+    assert "#AUDIT#" in filters(archive)[-1]["Pattern"]
+
+
 def test_what_is_not_set_is_left_to_the_program(existing_table):
     assert not {"USAGE_NOT_BEFORE", "LOG_HASH_KEY", "ARCHIVE_BUCKET_NAME"} & set(environment(existing_table))
 
@@ -119,7 +134,9 @@ def test_a_secret_is_not_shown_by_the_console(template):
         {**EXISTING, "StreamArn": "CHANGE-ME"},
         {**EXISTING, "TableName": TABLE_ARN},
         {**EXISTING, "TableKmsKeyArn": "alias/mine"},
-        {"EnableArchival": "true", "ArchiveBucketName": "audit"},
+        {"EnableArchival": "true"},
+        {"EnableArchival": "true", "ArchiveBucketName": "s3://audit"},
+        {"EnableArchival": "true", "ArchiveBucketName": "audit/records"},
         {"SnapshotWindows": "weekly"},
         {"SnapshotWindows": "hourly,"},
         {"SnapshotWindows": "daily,daily"},
@@ -151,6 +168,9 @@ def test_items_can_be_touched_on_this_table_only(form, parameters, arn):
 def test_optional_means_are_allowed_only_when_they_are_chosen(form, existing_table):
     least = {"ItemsOfBuckets", "ItemsOfBucketsAndEntities", "Stream", "StreamList", "Logs", "OnFailureObjects", "OnFailureBucket"}
     assert set(statements(existing_table)) == least
+    assert set(statements(form(**EXISTING, **ARCHIVE))) - least == {"Archive"}
+    # A bucket's name alone archives nothing.
+    assert set(statements(form(**EXISTING, ArchiveBucketName="audit"))) == least
     assert set(statements(form(**EXISTING, TableKmsKeyArn=KEY))) - least == {"TableKey"}
     assert set(statements(form(**EXISTING, DataKmsKeyArn=KEY))) - least == {"DataKey"}
     assert set(statements(form(**EXISTING, SubnetIds="subnet-1,subnet-2", SecurityGroupIds="sg-1"))) - least == {"Network"}
@@ -158,7 +178,7 @@ def test_optional_means_are_allowed_only_when_they_are_chosen(form, existing_tab
 
 
 def test_star_stands_only_where_there_is_no_resource_to_name(form):
-    everything = form(TableKmsKeyArn=KEY, DataKmsKeyArn=KEY, SubnetIds="subnet-1", SecurityGroupIds="sg-1")
+    everything = form(TableKmsKeyArn=KEY, DataKmsKeyArn=KEY, SubnetIds="subnet-1", SecurityGroupIds="sg-1", **ARCHIVE)
     assert {sid for sid, s in statements(everything).items() if s["Resource"] == "*"} == {"StreamList", "Network"}
     for statement in statements(everything).values():
         actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]

@@ -81,7 +81,8 @@ def test_every_deployment_of_the_handbook_is_one_that_cloudformation_takes(follo
         assert tuple(deployment["capabilities"]) == ("CAPABILITY_IAM",) and deployment["resolve_s3"]
         form = Form(template, **deployment["parameter_overrides"])
         tables.append(form.parameters["TableName"])
-    assert tables == ["", "rate-limits", "rate-limits"]
+    assert tables == ["", "rate-limits", "rate-limits", "rate-limits"]
+    assert form.parameters["EnableArchival"] == "true", "the last one archives"
 
 
 def test_the_prod_profile_cannot_make_a_table_by_oversight(template):
@@ -92,22 +93,22 @@ def test_the_prod_profile_cannot_make_a_table_by_oversight(template):
         Form(template, **dict(override.split("=", 1) for override in prod["parameter_overrides"]))
 
 
-def test_without_the_template_the_same_mapping_role_and_logs_are_made(followed, existing_table):
+def test_without_the_template_the_same_mapping_role_and_logs_are_made(followed, form, existing_table):
     aws, _ = followed
-    (mapping,) = aws.arguments("POST /2015-03-31/event-source-mappings")
-    wanted = existing_table.only("AWS::Lambda::EventSourceMapping") | {
-        "Enabled": False,
-        "FunctionName": "limiter-aggregator",
-        "DestinationConfig": {
-            "OnFailure": {"Destination": "arn:aws:s3:::limiter-aggregator-failures-123456789012-eu-central-1"}
-        },
-    }
-    assert mapping == wanted
-    (policy,) = aws.arguments("PutRolePolicy")
-    (role,) = aws.arguments("CreateRole")
-    statements = existing_table.only("AWS::IAM::Role")["Policies"][0]["PolicyDocument"]
+    archive = form(**EXISTING, EnableArchival="true", ArchiveBucketName="rate-limits-audit")
     bucket = "arn:aws:s3:::limiter-aggregator-failures-123456789012-eu-central-1"
-    assert json.loads(policy["PolicyDocument"]) == json.loads(json.dumps(statements).replace("<FailureBucket.Arn>", bucket))
+    mappings = aws.arguments("POST /2015-03-31/event-source-mappings")
+    policies = aws.arguments("PutRolePolicy")
+    # Without an archive first, then with one.
+    for wanted, mapping, policy in zip((existing_table, archive), mappings, policies, strict=True):
+        assert mapping == wanted.only("AWS::Lambda::EventSourceMapping") | {
+            "Enabled": False,
+            "FunctionName": "limiter-aggregator",
+            "DestinationConfig": {"OnFailure": {"Destination": bucket}},
+        }
+        document = wanted.only("AWS::IAM::Role")["Policies"][0]["PolicyDocument"]
+        assert json.loads(policy["PolicyDocument"]) == json.loads(json.dumps(document).replace("<FailureBucket.Arn>", bucket))
+    (role,) = aws.arguments("CreateRole")
     assert json.loads(role["AssumeRolePolicyDocument"]) == existing_table.only("AWS::IAM::Role")["AssumeRolePolicyDocument"]
     (configured,) = aws.arguments("PUT /2015-03-31/functions/limiter-aggregator/configuration")
     logging = existing_table.only("AWS::Lambda::Function")["LoggingConfig"]
@@ -115,10 +116,12 @@ def test_without_the_template_the_same_mapping_role_and_logs_are_made(followed, 
 
 
 def test_the_function_gets_the_templates_size_and_time(template):
-    (deploy,) = [text for text in handbook.texts("account") if "cargo lambda deploy" in text]
+    deploys = [text for text in handbook.texts("account") if "cargo lambda deploy" in text]
+    assert len(deploys) == 2, "without an archive and with one"
     parameters = template["Parameters"]
     for option, parameter in (("--memory", "MemorySize"), ("--timeout", "TimeoutSeconds"), ("--log-retention", "LogRetentionDays")):
-        assert f"{option} {parameters[parameter]['Default']} " in deploy.replace("\\\n", " ")
+        wanted = f"{option} {parameters[parameter]['Default']} "
+        assert all(wanted in deploy.replace("\\\n", " ") for deploy in deploys)
 
 
 def test_every_document_is_used():

@@ -4,6 +4,8 @@
 pub mod captures;
 pub mod faults;
 pub mod lambda;
+pub mod object_store;
+pub mod policy;
 pub mod proxy;
 pub mod runtime_api;
 pub mod scene;

@@ -16,7 +16,7 @@ mod keep_back;
 pub(crate) mod message;
 mod script;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -27,6 +27,8 @@ use tokio::task::{JoinHandle, JoinSet};
 pub use answer::{Answer, Reason};
 pub use script::{Call, Step};
 
+use super::policy::{self, Need};
+use message::Message;
 use script::Script;
 
 /// A running proxy and the handle to its script and counters. Dropping it cuts every connection.
@@ -41,6 +43,8 @@ pub struct Proxy {
 pub struct Recorded {
     /// For example `UpdateItem`.
     pub operation: String,
+    /// Path of the request, as sent.
+    pub path: String,
     /// The body, byte for byte.
     pub body: Vec<u8>,
 }
@@ -68,6 +72,8 @@ struct State {
     connections: usize,
     recording: bool,
     recorded: Vec<Recorded>,
+    policed: bool,
+    refused: BTreeSet<Need>,
 }
 
 impl Shared {
@@ -76,23 +82,27 @@ impl Shared {
     }
 
     /// Counts and records a request, then asks the script.
-    fn decide(&self, operation: &str, body: &[u8]) -> Step {
+    fn decide(&self, operation: &str, request: &Message) -> Step {
         let mut state = self.state();
         let count = state.counts.entry(operation.to_owned()).or_default();
         count.received += 1;
         let nth = count.received;
         let overall = state.counts.values().map(|count| count.received).sum();
+        if state.policed {
+            state.refused.extend(policy::refused(operation, &request.body));
+        }
         if state.recording {
             state.recorded.push(Recorded {
                 operation: operation.to_owned(),
-                body: body.to_vec(),
+                path: request.path().to_owned(),
+                body: request.body.clone(),
             });
         }
         state.script.step(&Call {
             operation,
             nth,
             overall,
-            body,
+            body: &request.body,
         })
     }
 
@@ -213,6 +223,16 @@ impl Proxy {
         let state = self.shared.state();
         let of_operation = state.recorded.iter().filter(|recorded| recorded.operation == operation);
         of_operation.map(|recorded| recorded.body.clone()).collect()
+    }
+
+    /// Holds requests to the table against the role's policy from now on.
+    pub fn police(&self) {
+        self.shared.state().policed = true;
+    }
+
+    /// What was asked for since then that the policy does not allow.
+    pub fn refused(&self) -> BTreeSet<Need> {
+        self.shared.state().refused.clone()
     }
 
     /// Closes every connection that waits for a request, as a service does with idle ones.

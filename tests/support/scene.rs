@@ -15,7 +15,7 @@ use super::proxy::Proxy;
 /// The table's name.
 pub const TABLE: &str = "buckets";
 
-/// See the module.
+/// See the module. Whatever a test does in it must be what the function's role may do.
 pub struct Scene {
     pub engine: Engine,
     pub proxy: Proxy,
@@ -28,6 +28,7 @@ impl Scene {
         create_table(&engine.client(), TABLE).await.unwrap();
         put_items(&engine.client(), TABLE, items).await.unwrap();
         let proxy = Proxy::start(engine.address()).await;
+        proxy.police();
         Self { engine, proxy }
     }
 
@@ -47,5 +48,14 @@ impl Scene {
     pub async fn items(&self) -> BTreeMap<ItemKey, Item> {
         let items = scan_items(&self.engine.client(), TABLE).await.unwrap();
         items.into_iter().map(|item| (key_of(&item).unwrap(), item)).collect()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let refused = self.proxy.refused();
+            assert!(refused.is_empty(), "the role's policy refuses {refused:?}");
+        }
     }
 }

@@ -20,7 +20,7 @@ const CANCELED: &str = "TransactionCanceledException";
 const LONGEST_CODE: usize = 64;
 
 /// The fault for a request that was not answered with success.
-pub(super) fn fault<E: ProvideErrorMetadata, R>(operation: &'static str, error: &SdkError<E, R>) -> Fault {
+pub(crate) fn fault<E: ProvideErrorMetadata, R>(operation: &'static str, error: &SdkError<E, R>) -> Fault {
     match error {
         SdkError::ServiceError(refusal) => {
             let code = refusal.err().code().map_or("unknown", presentable);

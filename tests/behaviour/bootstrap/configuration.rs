@@ -33,6 +33,7 @@ async fn every_variable_is_refused_by_name_value_and_what_is_allowed() {
         ("SNAPSHOT_TTL_DAYS", "0", "1 to 36500"),
         ("USAGE_NOT_BEFORE", "yesterday", "epoch milliseconds"),
         ("ENABLE_ARCHIVAL", "yes", "true or false"),
+        ("ARCHIVE_BUCKET_NAME", "s3://audit", "a bucket's name"),
         ("MAX_IN_FLIGHT", "0", "1 to 256"),
         ("METRICS_NAMESPACE", "AWS/Lambda", "not beginning with AWS/"),
         ("DRY_RUN", "TRUE", "true or false"),
@@ -40,7 +41,12 @@ async fn every_variable_is_refused_by_name_value_and_what_is_allowed() {
         ("ENABLE_REFILL", "on", "true or false"),
         ("ENABLE_PROPAGATION", "", "true or false"),
     ] {
-        let message = refused(&[("TABLE_NAME", "buckets"), (variable, value)]).await;
+        let message = refused(&[
+            ("TABLE_NAME", "buckets"),
+            ("ENABLE_ARCHIVAL", "true"),
+            (variable, value),
+        ])
+        .await;
         assert!(
             message.starts_with(&format!("{variable} is {value:?}; allowed is ")),
             "{message}"

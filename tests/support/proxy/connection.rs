@@ -50,9 +50,8 @@ impl Connection {
     }
 
     async fn act(&mut self, client: &mut Wire, request: &Message) -> io::Result<Next> {
-        let target = request.header("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default();
-        match self.shared.decide(operation, &request.body) {
+        let operation = request.operation();
+        match self.shared.decide(operation, request) {
             Step::Pass => self.pass(client, operation, request).await?,
             Step::Answer(answer) => client.write(&response(&answer)).await?,
             Step::AnswerAfter(answer) => {

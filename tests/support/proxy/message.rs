@@ -22,6 +22,24 @@ impl Message {
             .map(|(_, value)| value.trim())
     }
 
+    /// The operation: DynamoDB's from the header that names it, S3's from the word that the SDK adds to the query.
+    pub(crate) fn operation(&self) -> &str {
+        let (_, query) = self.target().split_once('?').unwrap_or_default();
+        let named = query.split('&').find_map(|part| part.strip_prefix("x-id="));
+        let target = self.header("x-amz-target");
+        let of_target = target.map(|target| target.rsplit('.').next().unwrap_or_default());
+        of_target.or(named).unwrap_or_default()
+    }
+
+    /// The path without its query.
+    pub(crate) fn path(&self) -> &str {
+        self.target().split('?').next().unwrap_or_default()
+    }
+
+    fn target(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
     /// The same head with another body: other length, and no checksum of the body that is gone.
     pub(crate) fn with_body(&self, body: Vec<u8>) -> Self {
         let stale = |line: &str| {
