@@ -134,4 +134,5 @@ def main():
         sys.exit(f"does not hold: {'; '.join(broken)}")
 
 
-main()
+if __name__ == "__main__":
+    main()
