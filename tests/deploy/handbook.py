@@ -1,7 +1,7 @@
-"""The commands of `docs/deploy.md`, and of the README's section on deployment.
+"""The commands of `docs/deploy.md`, and those of other pages that need an account.
 
 Decides by the word after `sh` how a block is run: without a word here and now; `account` against a stand-in; `server`
-in the background; `install` not at all.
+in the background; `install` not at all; `replay` by tests/operations.
 """
 
 import re
@@ -10,14 +10,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HANDBOOK = ROOT / "docs" / "deploy.md"
 README = ROOT / "README.md"
-KINDS = ("", "account", "server", "install")
+OPERATIONS = ROOT / "docs" / "operations.md"
+KINDS = ("", "account", "server", "install", "replay")
 
 
 def blocks(page=HANDBOOK):
     """Every fenced block of commands: the section it stands in, its kind, its text."""
     section, found, inside = "", [], None
     for line in page.read_text().splitlines():
-        fence = re.fullmatch(r"( *)```(\w*) ?(\w*)", line)
+        fence = re.fullmatch(r"( *)```(\w*) ?(\w*)[ \w-]*", line)
         if inside is None and fence:
             indent, language, kind = fence.groups()
             assert page == README or language == "sh", line

@@ -48,6 +48,23 @@ def readme_followed(offline, built, tmp_path_factory):
     yield from follow(handbook.texts("account", "Deploy it", handbook.README), offline, tmp_path_factory.mktemp("readme"))
 
 
+@pytest.fixture(scope="module")
+def taken_over(offline, built, tmp_path_factory):
+    given = [f"STREAM_ARN={EXISTING['StreamArn']} T=1796083200000"]
+    commands = given + handbook.texts("account", page=handbook.OPERATIONS)
+    yield from follow(commands, offline, tmp_path_factory.mktemp("operations"))
+
+
+def test_the_take_over_stops_the_other_mapping_and_starts_at_the_instant(taken_over, template):
+    aws, deployments = taken_over
+    (stopped,) = aws.arguments("PUT /2015-03-31/event-source-mappings/11111111-2222-3333-4444-555555555555")
+    assert stopped == {"Enabled": False}
+    (deployment,) = deployments
+    form = Form(template, **deployment["parameter_overrides"])
+    assert form.parameters["UsageNotBefore"] == "1796083200000" and form.parameters["TableName"] == "rate-limits"
+    assert form.only("AWS::Lambda::EventSourceMapping")["StartingPosition"] == "TRIM_HORIZON"
+
+
 def test_the_readmes_deployments_are_the_handbooks(followed, readme_followed, template):
     _, of_the_handbook = followed
     _, of_the_readme = readme_followed
@@ -81,7 +98,7 @@ def test_every_deployment_of_the_handbook_is_one_that_cloudformation_takes(follo
         assert tuple(deployment["capabilities"]) == ("CAPABILITY_IAM",) and deployment["resolve_s3"]
         form = Form(template, **deployment["parameter_overrides"])
         tables.append(form.parameters["TableName"])
-    assert tables == ["", "rate-limits", "rate-limits", "rate-limits"]
+    assert tables == ["", "rate-limits", "rate-limits"]
     assert form.parameters["EnableArchival"] == "true", "the last one archives"
 
 
