@@ -1,6 +1,6 @@
 //! Batches that the stream gave up, worked on afterwards (03-delivery, Dead letters).
 //!
-//! [`discarded`] reads what Lambda leaves at the on-failure destination. [`count_usage`] counts the usage of such a batch:
+//! [`Discarded`] is what Lambda leaves at the on-failure destination. [`count_usage`] counts the usage of such a batch:
 //! what is counted and what is only shown is decided in [`crate::plan::usage`], here it is carried out. What must stay
 //! true: a record is counted once, however often its batch is redriven, and nothing is counted on what another writer
 //! has changed since it was looked at. Every other rule runs as it would in a delivery.

@@ -1,6 +1,7 @@
 //! The replay program from outside: what it prints, what it refuses, and what it exits with.
 
 mod audits;
+mod capturing;
 mod dead_letters;
 mod refusals;
 mod schedules;

@@ -11,16 +11,36 @@ use limiter_aggregator::units::EpochMillis;
 use crate::failure;
 use crate::instant;
 
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 something is left: a batch to be delivered again, usage to be counted, \
+a broken invariant; 2 bad arguments or input, or a table that does not answer";
+
+const AFTER: &str = "\
+Exit codes:
+  0  done
+  1  something is left: a batch to be delivered again, usage that `dlq` did not count, an invariant that `audit` finds broken
+  2  bad arguments, an unreadable file, or a table or stream that does not answer; one line on standard error says which
+
+Examples:
+  replay events/                                     what is decided for the captured events, and why
+  replay --explain --items items.json events.jsonl   why did a bucket not refill? every limit, change and condition
+  replay tail --table rate-limits --capture events.jsonl --until-idle 10    with DRY_RUN=true: capture, write nothing
+  replay audit --table rate-limits                   does the table agree with itself?
+
+Entity ids are shown as short hashes; LOG_HASH_KEY makes them the log's, --show-ids shows the ids themselves.";
+
 /// Run stream events of a rate-limit table through the aggregator and say what it decides for each shard, and why.
 ///
 /// By default every event runs on a fresh table of an embedded engine. Beside EVENT `NAME.json`, a file
-/// `NAME.table.json` supplies the table's items and the instant.
+/// `NAME.table.json` supplies the table's items and the instant. Without one, and without --items, the table holds what
+/// the event's records left in it. Events that `replay tail --capture` wrote bring their instants along.
 #[derive(Debug, Parser)]
 #[command(
     name = "replay",
     version,
     args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true
+    subcommand_negates_reqs = true,
+    after_help = EXIT_CODES,
+    after_long_help = AFTER
 )]
 pub struct Arguments {
     /// What else to do than to replay.
@@ -60,7 +80,8 @@ pub struct ReplayArguments {
     /// Items to put into the table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
     #[arg(long, value_name = "FILE")]
     pub items: Option<PathBuf>,
-    /// The instant that the rules see: epoch milliseconds or RFC 3339 [default: the event's table file, else now]
+    /// The instant that the rules see: epoch milliseconds or RFC 3339 [default: when the event was captured, or its table
+    /// file's, else now]
     #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
     pub now: Option<EpochMillis>,
     /// Write every item of the table afterwards, as a JSON array in DynamoDB JSON; needs a single event
@@ -156,6 +177,9 @@ pub struct TailArguments {
     /// Where records have expired before they were read, go on without them; their usage and refills are lost
     #[arg(long)]
     pub skip_expired: bool,
+    /// Append every batch to this file as an event that can be replayed, with its instant; it holds entity ids
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
     /// End once nothing has come for so many seconds, and nothing waits
     #[arg(long, value_name = "SECONDS")]
     pub until_idle: Option<u16>,

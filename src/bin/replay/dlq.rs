@@ -109,6 +109,9 @@ impl Run<'_> {
             about: Some(&said),
             now: self.arguments.now.unwrap_or_else(clock::now),
         };
+        if self.arguments.table.is_none() && self.arguments.items.is_none() {
+            self.place.put_images(&event, &self.arguments.file).await?;
+        }
         let table = self.place.table();
         let mut counted = None;
         if self.settings.enable_usage {

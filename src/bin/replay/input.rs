@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::failure::Failure;
 
 /// What an event's neighbour file supplies.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub struct Sidecar {
     /// What the event is, in words.
     pub about: Option<String>,
@@ -37,9 +37,34 @@ pub struct Input {
     /// Where it comes from.
     pub path: PathBuf,
     /// Lambda events, worked on one after the other on one table.
-    pub batches: Vec<String>,
-    /// Its neighbour file; empty where there is none.
-    pub sidecar: Sidecar,
+    pub events: Vec<Event>,
+    /// Its neighbour file, where there is one.
+    pub sidecar: Option<Sidecar>,
+}
+
+/// One Lambda event.
+#[derive(Debug)]
+pub struct Event {
+    /// As JSON text.
+    pub json: String,
+    /// When it was worked on, where it was captured from a live stream.
+    pub captured_at: Option<EpochMillis>,
+}
+
+impl Event {
+    /// # Errors
+    /// Where there is a `now_ms` that is no integer.
+    fn read(json: String) -> Result<Self, json::Fault> {
+        #[derive(Deserialize)]
+        struct Captured {
+            now_ms: Option<i64>,
+        }
+        let captured: Captured = json::parse(&json, "an integer in now_ms")?;
+        Ok(Self {
+            json,
+            captured_at: captured.now_ms.map(EpochMillis),
+        })
+    }
 }
 
 impl Input {
@@ -50,7 +75,7 @@ impl Input {
 
     /// The instant that the neighbour file names.
     pub fn now(&self) -> Option<EpochMillis> {
-        self.sidecar.now_ms.map(EpochMillis)
+        self.sidecar.as_ref()?.now_ms.map(EpochMillis)
     }
 }
 
@@ -124,9 +149,15 @@ fn is_event_file(path: &Path) -> bool {
 
 fn read_event_file(path: PathBuf) -> Result<Input, Failure> {
     let text = read_text(&path)?;
-    let batches = json::batches(&text).map_err(|fault| Failure::about(&path, fault))?;
+    let read = || {
+        json::batches(&text)?
+            .into_iter()
+            .map(Event::read)
+            .collect::<Result<_, _>>()
+    };
+    let events = read().map_err(|fault| Failure::about(&path, fault))?;
     let sidecar = read_sidecar(&path)?;
-    Ok(Input { path, batches, sidecar })
+    Ok(Input { path, events, sidecar })
 }
 
 /// `NAME.table.json` beside `NAME.json`.
@@ -134,13 +165,14 @@ fn sidecar_path(event: &Path) -> PathBuf {
     event.with_extension("table.json")
 }
 
-fn read_sidecar(event: &Path) -> Result<Sidecar, Failure> {
+fn read_sidecar(event: &Path) -> Result<Option<Sidecar>, Failure> {
     let path = sidecar_path(event);
     if !path.is_file() {
-        return Ok(Sidecar::default());
+        return Ok(None);
     }
     let text = read_text(&path)?;
-    json::parse(&text, "an object with about, now_ms and items").map_err(|fault| Failure::about(&path, fault))
+    let sidecar = json::parse(&text, "an object with about, now_ms and items");
+    sidecar.map(Some).map_err(|fault| Failure::about(&path, fault))
 }
 
 fn read_text(path: &Path) -> Result<String, Failure> {

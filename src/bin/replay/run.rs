@@ -20,6 +20,17 @@ use crate::target::{Place, Target};
 use crate::totals::Totals;
 use crate::{json_lines, text};
 
+/// Which events find in the table what their records left in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FromImages {
+    /// None: a real table is what it is.
+    Never,
+    /// Those that follow each other on a live table: between them clients wrote.
+    Captured,
+    /// All: nothing else says what the table held.
+    Always,
+}
+
 /// A batch that failed, for the shell.
 const FAILED_BATCH: u8 = 1;
 
@@ -70,9 +81,18 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
             (Some(items), Some(path)) => place.put(items, path).await?,
             // A real table holds what it holds, unless somebody says otherwise.
             _ if target.is_real() => {}
-            _ => place.put(&input.sidecar.items, &input.sidecar_path()).await?,
+            _ => {
+                if let Some(sidecar) = &input.sidecar {
+                    place.put(&sidecar.items, &input.sidecar_path()).await?;
+                }
+            }
         }
-        run.replay_one(input, &place, output).await?;
+        let from_images = match target.is_real() {
+            true => FromImages::Never,
+            false if items.is_none() && input.sidecar.is_none() => FromImages::Always,
+            false => FromImages::Captured,
+        };
+        run.replay_one(input, &place, from_images, output).await?;
         if let Some(path) = &arguments.dump {
             dump(path, &place.items().await?)?;
         }
@@ -107,18 +127,29 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn replay_one(&mut self, input: &Input, place: &Place, output: &mut Output) -> Result<(), Failure> {
+    async fn replay_one(
+        &mut self,
+        input: &Input,
+        place: &Place,
+        from_images: FromImages,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
         let aggregator = Aggregator::new(place.table(), self.settings.clone());
-        for (at, event) in input.batches.iter().enumerate() {
+        for (at, event) in input.events.iter().enumerate() {
+            let at_its_time = event.captured_at.or_else(|| input.now());
             let batch = Batch {
                 path: &input.path,
-                number: (input.batches.len() > 1).then_some(at + 1),
-                about: input.sidecar.about.as_deref(),
-                now: self.arguments.now.or_else(|| input.now()).unwrap_or_else(clock::now),
+                number: (input.events.len() > 1).then_some(at + 1),
+                about: input.sidecar.as_ref().and_then(|sidecar| sidecar.about.as_deref()),
+                now: self.arguments.now.or(at_its_time).unwrap_or_else(clock::now),
             };
+            let is_captured = event.captured_at.is_some();
+            if from_images == FromImages::Always || from_images == FromImages::Captured && is_captured {
+                place.put_images(&event.json, &input.path).await?;
+            }
             let recorder = Recorder::new(&self.names);
             let outcome = aggregator
-                .handle(event, batch.now, &Budget::unlimited(), &recorder)
+                .handle(&event.json, batch.now, &Budget::unlimited(), &recorder)
                 .await
                 .map_err(|error| Failure::about(&input.path, error))?;
             let report = recorder.into_report();

@@ -3,6 +3,7 @@
 //! Decides when to look again and when to end. What must stay true: a signal ends it between two batches, never within
 //! one, and what was done by then is in the checkpoints.
 
+mod capture;
 mod handler;
 mod view;
 
@@ -18,6 +19,7 @@ use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::run::settings;
 use crate::target::{service, streams_client, table_client};
+use capture::Capture;
 use handler::Handler;
 use view::View;
 
@@ -27,7 +29,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Works on the stream until a signal, or until it is idle.
 ///
 /// # Errors
-/// Where the table has no stream, the stream cannot be read or has lost records, or the checkpoints cannot be kept.
+/// Where the table has no stream, the stream cannot be read or has lost records, or the checkpoints or captured events cannot be
+/// kept.
 pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), Failure> {
     warnings_to_stderr()?;
     let (settings, hash_key) = settings()?;
@@ -53,12 +56,16 @@ pub async fn tail(arguments: &TailArguments, output: &mut Output) -> Result<(), 
     let handler = Handler::new(table, settings, hash_key.as_ref(), arn.clone());
     let source = DynamoDbStream::new(streams_client(&service), arn);
     let mut consumer = Consumer::new(source, handler, checkpoints, options);
+    let capture = arguments.capture.as_deref().map(Capture::append_to).transpose()?;
     let mut signals = Signals::new()?;
     let mut view = View::new(output);
     let mut busy = clock::monotonic_now();
     loop {
         let turn = consumer.turn().await.map_err(|error| Failure::new(error.to_string()))?;
         for batch in consumer.handler_mut().take_done() {
+            if let Some(capture) = &capture {
+                capture.keep(&batch)?;
+            }
             view.batch(&batch);
         }
         view.turn(&turn);

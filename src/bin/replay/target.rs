@@ -1,15 +1,19 @@
 //! What events run against: the embedded engine with a fresh table each, or one real table.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
+use aws_sdk_dynamodb::types::AttributeValue;
 use limiter_aggregator::engine::{self, Engine, EngineError};
-use limiter_aggregator::item::Item;
+use limiter_aggregator::item::{Item, key_of};
+use limiter_aggregator::key::ItemKey;
+use limiter_aggregator::record::{ChangeKind, Image, Record, read_event};
 use limiter_aggregator::table::dynamodb::{DynamoDbTable, client_config, retries, timeouts};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
 /// Where a replay works.
 pub enum Target {
@@ -95,6 +99,33 @@ impl Place {
             })
     }
 
+    /// Leaves every item as an event's records left it.
+    ///
+    /// # Errors
+    /// Where the text is no event, or an item is refused.
+    pub async fn put_images(&self, event: &str, origin: &Path) -> Result<(), Failure> {
+        let records = read_event(event).map_err(|error| Failure::about(origin, error))?;
+        let readable = records.iter().filter_map(|read| read.record.as_ref().ok());
+        let left: BTreeMap<ItemKey, Option<Item>> = readable.filter_map(left_by).collect();
+        let present: Vec<Item> = left.values().flatten().cloned().collect();
+        self.put(&present, origin).await?;
+        let removed = left.into_iter().filter(|(_, item)| item.is_none());
+        for (ItemKey { pk, sk }, _) in removed {
+            let (pk, sk) = (AttributeValue::S(pk), AttributeValue::S(sk));
+            let deleted = self
+                .client
+                .delete_item()
+                .table_name(&self.name)
+                .key("PK", pk)
+                .key("SK", sk)
+                .send();
+            deleted
+                .await
+                .map_err(|error| failure::refused("DeleteItem", &self.name, &error))?;
+        }
+        Ok(())
+    }
+
     /// Every item, by key.
     ///
     /// # Errors
@@ -109,6 +140,16 @@ impl Place {
     pub fn table(&self) -> DynamoDbTable {
         DynamoDbTable::new(self.client.clone(), self.name.clone())
     }
+}
+
+/// The item of a record, `None` where it was removed.
+fn left_by(record: &Record<'_>) -> Option<(ItemKey, Option<Item>)> {
+    if let Some(item) = record.new.as_ref().and_then(Image::to_item) {
+        return Some((key_of(&item)?, Some(item)));
+    }
+    let removed = record.kind == ChangeKind::Remove;
+    let old = record.old.as_ref().filter(|_| removed)?.to_item()?;
+    Some((key_of(&old)?, None))
 }
 
 /// A client of the engine with the Lambda's retries and timeouts.

@@ -8,6 +8,7 @@ use limiter_aggregator::correlation::Correlator;
 use limiter_aggregator::report::{Counts, Report};
 use limiter_aggregator::stream::{Deliver, Delivered, lambda_event};
 use limiter_aggregator::table::dynamodb::DynamoDbTable;
+use limiter_aggregator::units::EpochMillis;
 
 /// The aggregator behind a stream.
 pub struct Handler {
@@ -20,6 +21,10 @@ pub struct Handler {
 
 /// What one batch came to.
 pub struct Batch {
+    /// The event, as the Lambda would be given it.
+    pub event: String,
+    /// The instant that the rules saw.
+    pub now: EpochMillis,
     /// The stream shard.
     pub shard: String,
     /// The answer.
@@ -67,6 +72,8 @@ impl Deliver for Handler {
             .and_then(|record| record.dynamodb()?.approximate_creation_date_time());
         let created_ms = created.map_or(now.0, |at| at.secs().saturating_mul(1_000));
         self.done.push(Batch {
+            event,
+            now,
             shard: shard.to_owned(),
             delivered: delivered.clone(),
             counts: report.close(),
