@@ -4,6 +4,7 @@
 mod archive;
 mod bootstrap;
 mod delivery;
+mod doubling;
 mod engine;
 #[path = "../support/engine.rs"]
 mod engine_support;
@@ -12,6 +13,7 @@ mod propagation;
 mod pure_planning;
 mod refill_conditions;
 mod replay_cli;
+mod rule_tests;
 mod stream_reader;
 #[path = "../support/mod.rs"]
 mod support;

@@ -15,7 +15,7 @@ KINDS = ("", "account", "server", "install", "replay")
 
 
 def blocks(page=HANDBOOK):
-    """Every fenced block of commands: the section it stands in, its kind, its text."""
+    """Every fenced block of commands, or of what they print (kind `text`): the section it stands in, its kind, its text."""
     section, found, inside = "", [], None
     for line in page.read_text().splitlines():
         fence = re.fullmatch(r"( *)```(\w*) ?(\w*)[ \w-]*", line)
@@ -26,7 +26,8 @@ def blocks(page=HANDBOOK):
             inside = (indent, language, kind, [])
         elif inside is not None and fence:
             indent, language, kind, lines = inside
-            if language == "sh":
+            if language in ("sh", "text"):
+                kind = "text" if language == "text" else kind
                 found.append((section, kind, "\n".join(line.removeprefix(indent) for line in lines)))
             inside = None
         elif inside is not None:

@@ -34,6 +34,20 @@ def shadow_run(replay, folder):
         table.follow("audit")
 
 
+def one_bucket_in_question(replay, folder):
+    """What is captured beside the clients is explained elsewhere, shard by shard, and the table is as it was."""
+    with Table(replay, folder) as table:
+        table.configure(ENTITIES)
+        table.consume(ENTITIES, 12)
+        before = table.engine.items()
+        captured = last_line(table.follow("capture"))
+        same(table.engine.items(), before, "items after the capture")
+        told = table.follow("explain")
+        explained = sum(line.strip().startswith(("no refill", "refill written")) for line in told.splitlines())
+        assert captured["records"] > 20 and explained >= len(ENTITIES), told
+        assert "rpm can wait: with its drip" in told and not any(entity in told for entity in ENTITIES), told
+
+
 def both_at_once(_, folder):
     """All rules of both at the same time on a bucket that doubles; usage is the other one's alone."""
     end_to_end = module("end_to_end", HERE.parent / "end_to_end" / "main.py")
@@ -163,7 +177,7 @@ def restored_table(replay, folder):
 
 
 def main():
-    for rehearsal in (read_back, shadow_run, there_and_back, dead_letters, restored_table, both_at_once):
+    for rehearsal in (read_back, shadow_run, one_bucket_in_question, there_and_back, dead_letters, restored_table, both_at_once):
         with tempfile.TemporaryDirectory() as folder:
             rehearsal(REPLAY, folder)
         print(f"{rehearsal.__name__}: ok", flush=True)
