@@ -1,5 +1,20 @@
 //! The arguments of this test program: its own, and those that `cargo test` hands to every test program.
 
+use std::path::PathBuf;
+
+/// What was asked for with `fidelity`.
+#[derive(Debug, Default)]
+pub struct FidelityArguments {
+    /// `--scripts N`: how many are generated.
+    pub scripts: u64,
+    /// `--seed S`: what they are drawn from.
+    pub seed: u64,
+    /// `--read FILE`: scripts to play in their place, one JSON object a line.
+    pub read: Option<PathBuf>,
+    /// `--write FILE`: where they go with what came of them.
+    pub write: PathBuf,
+}
+
 /// What was asked for.
 #[derive(Debug, Default)]
 pub struct Arguments {
@@ -11,6 +26,8 @@ pub struct Arguments {
     pub until_first: bool,
     /// `--list`: run nothing.
     pub lists: bool,
+    /// `fidelity --write FILE`: scripts for `tests/fidelity`, and nothing else.
+    pub fidelity: Option<FidelityArguments>,
     filters: Vec<String>,
 }
 
@@ -18,10 +35,15 @@ impl Arguments {
     /// Reads arguments; unknown flags are the test harness's, and mean nothing here.
     pub fn read(arguments: impl Iterator<Item = String>) -> Self {
         let mut read = Self::default();
+        let mut fidelity = FidelityArguments::default();
         let mut arguments = arguments.peekable();
         while let Some(argument) = arguments.next() {
             let mut number = || arguments.next().and_then(|text| text.parse().ok());
             match argument.as_str() {
+                "--scripts" => fidelity.scripts = number().unwrap_or(0),
+                "--seed" => fidelity.seed = number().unwrap_or(0),
+                "--read" => fidelity.read = arguments.next().map(PathBuf::from),
+                "--write" => fidelity.write = arguments.next().map(PathBuf::from).unwrap_or_default(),
                 "--seeds" => read.seeds = number(),
                 "--from" => read.from = number().unwrap_or(0),
                 "--until-first" => read.until_first = true,
@@ -30,6 +52,7 @@ impl Arguments {
                 filter => read.filters.push(filter.to_owned()),
             }
         }
+        read.fidelity = Some(fidelity).filter(|_| read.filters.iter().any(|filter| filter == "fidelity"));
         read
     }
 

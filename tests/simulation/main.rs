@@ -4,6 +4,7 @@
 //! - [`client`]: clients, operators and old writers. [`world`]: the table, the stream, and who is at work.
 //! - [`scenario`], [`step`]: what a seed runs, and the scheduler's choices. [`runner`]: runs and shortened traces.
 //! - [`audit`]: what must hold after every step. [`coverage`]: what was exercised.
+//! - [`fidelity`]: scripts that `tests/fidelity` holds against the published client.
 //! - [`search`]: every order of small configurations. [`regressions`]: traces of faults that were found.
 //!
 //! Without arguments: the regressions, the search, and 500 seeds whose coverage is required (20 in a debug build).
@@ -15,6 +16,7 @@ mod arguments;
 mod audit;
 mod client;
 mod coverage;
+mod fidelity;
 mod port;
 mod regressions;
 mod runner;
@@ -38,6 +40,15 @@ fn main() -> ExitCode {
     let arguments = Arguments::read(std::env::args().skip(1));
     if arguments.lists {
         return ExitCode::SUCCESS;
+    }
+    if let Some(asked) = &arguments.fidelity {
+        return match fidelity::run(asked) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{}: {error}", asked.write.display());
+                ExitCode::FAILURE
+            }
+        };
     }
     let mut checks = Checks::default();
     if arguments.seeds.is_none() {

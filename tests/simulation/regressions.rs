@@ -27,18 +27,7 @@ pub fn failures() -> Vec<(&'static str, u64, Violation)> {
 fn scenario(seed: u64) -> Scenario {
     Scenario {
         seed,
-        limits: [false; 3],
-        write_budget: 8,
-        skew: 0,
-        call_faults: false,
-        delivery_faults: false,
-        open_fan_outs: false,
-        operator: false,
-        removals: false,
-        old_writers: false,
-        old_items: false,
-        bad_schedules: false,
-        adjustments: false,
+        ..Scenario::quiet()
     }
 }
 

@@ -111,6 +111,25 @@ impl Scenario {
         }
     }
 
+    /// Where nothing goes wrong and nobody but clients and an operator takes part.
+    pub fn quiet() -> Self {
+        Self {
+            seed: 0,
+            limits: [false; 3],
+            write_budget: 8,
+            skew: 0,
+            call_faults: false,
+            delivery_faults: false,
+            open_fan_outs: false,
+            operator: false,
+            removals: false,
+            old_writers: false,
+            old_items: false,
+            bad_schedules: false,
+            adjustments: false,
+        }
+    }
+
     /// Whether the items carry a limit of this kind.
     pub fn has(&self, kind: Kind) -> bool {
         self.limits[kind as usize]
@@ -120,23 +139,34 @@ impl Scenario {
 /// Parameters of the limits as configured, changed by the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
+    /// Capacity of every limit in millitokens where nothing else is configured.
+    pub base: i128,
     /// Thousandths of the base that are in force.
     pub per_mille: i128,
 }
 
+impl Default for Configuration {
+    /// An odd number, so that every share is rounded.
+    fn default() -> Self {
+        Self {
+            base: 1_000_003,
+            per_mille: 1000,
+        }
+    }
+}
+
 impl Configuration {
-    /// What is stored for a limit: odd numbers, so that every share is rounded.
+    /// What is stored for a limit.
     pub fn parameters(&self, kind: Kind) -> Parameters {
-        let capacity = Millitokens(1_000_003 * self.per_mille / 1000);
-        let refill = if kind == Kind::Drip {
-            capacity
-        } else {
-            Millitokens::ZERO
+        let capacity = Millitokens(self.base * self.per_mille / 1000);
+        let (refill, period_ms) = match kind {
+            Kind::Drip => (capacity, 60_000),
+            Kind::Calendar | Kind::Session => (Millitokens::ZERO, 1000),
         };
         Parameters {
             capacity,
             refill,
-            period_ms: 60_000,
+            period_ms,
         }
     }
 }

@@ -107,7 +107,7 @@ impl World {
             actors: BTreeMap::new(),
             log: Vec::new(),
             auditor: Auditor::new(scenario),
-            configuration: Rc::new(RefCell::new(Configuration { per_mille: 1000 })),
+            configuration: Rc::new(RefCell::new(Configuration::default())),
             transactions: Rc::new(Cell::new(0)),
             uninterrupted: Rc::new(Cell::new(false)),
             life: 1,
