@@ -1,0 +1,206 @@
+"""Plays the same scripts on the published client and on the simulated ones, and compares what they leave.
+
+Fails where an outcome or an item differs (the first script that does is shortened and printed), where fewer scripts ran
+than must, or where the scripts left something out that they are to cover.
+"""
+
+import argparse
+import collections
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import tables
+
+# Every kind of event that scripts must exercise, and how often at least for a thousand of them.
+LEAST = 10
+EVENTS = [
+    "fast path",
+    "slow path",
+    "refused",
+    "shard created",
+    "funded by a move",
+    "window opened",
+    "window joined",
+    "window rolled",
+    "window fanned out",
+    "reset edge rolled over",
+    "doubled",
+    "doubling fanned out",
+    "count raised, grant frozen",
+    "consumption alone",
+    "a condition failed",
+    "a transaction was cancelled",
+    "refund",
+    "refund above the ceiling",
+    "later charge",
+    "configuration fanned out",
+    "topped up",
+    "reset by the operator",
+]
+LEAST_SCRIPTS = 1000
+WORKERS = 2
+SHORTENING_SECONDS = 60
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replay", required=True, type=Path)
+    parser.add_argument("--simulation", required=True, type=Path)
+    parser.add_argument("--scripts", type=int, default=LEAST_SCRIPTS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--all", action="store_true", help="print every script that differs, as it is")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    simulation = Simulation(arguments.simulation)
+    scripts = simulation.generate(arguments.scripts, arguments.seed)
+    with engine(arguments.replay) as endpoint, multiprocessing.get_context("spawn").Pool(
+        WORKERS, connect, (endpoint, arguments.simulation)
+    ) as pool:
+        failures = []
+        ran = 0
+        for script, lines in pool.imap(play, scripts, chunksize=8):
+            ran += 1
+            if lines:
+                failures.append((script, lines))
+        self_check(scripts)
+        pool.close()
+        if failures and not arguments.all:
+            shorten_and_print(endpoint, simulation, *failures[0])
+    if arguments.all:
+        for script, lines in failures:
+            print(json.dumps(bare(script)), *lines, sep="\n  ")
+    seen = collections.Counter()
+    for script in scripts:
+        seen.update(script["events"])
+    for event in EVENTS:
+        print(f"  {event:32} {seen[event]:7}")
+    missing = [event for event in EVENTS if seen[event] < LEAST]
+    print(f"{ran} scripts, {len(failures)} differ, {time.monotonic() - started:.0f} s")
+    if missing:
+        print("not covered enough: " + ", ".join(missing))
+    if ran < LEAST_SCRIPTS:
+        print(f"only {ran} scripts ran, {LEAST_SCRIPTS} are expected")
+    return 1 if failures or missing or ran < LEAST_SCRIPTS else 0
+
+
+class Simulation:
+    """The simulation's own mode that plays scripts."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def generate(self, count, seed):
+        return self.run("--scripts", str(count), "--seed", str(seed))
+
+    def play(self, script):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write(json.dumps(bare(script)) + "\n")
+            file.flush()
+            return self.run("--read", file.name)[0]
+
+    def run(self, *arguments):
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+            subprocess.run([self.program, "fidelity", *arguments, "--write", file.name], check=True)
+            return [json.loads(line) for line in Path(file.name).read_text().splitlines()]
+
+
+def bare(script):
+    """A script without what came of it."""
+    return {name: script[name] for name in ("number", "limits", "write_budget", "base", "steps")}
+
+
+class engine:
+    """The embedded engine, as long as it is needed."""
+
+    def __init__(self, replay):
+        self.replay = replay
+
+    def __enter__(self):
+        self.process = subprocess.Popen([self.replay, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        word, endpoint = self.process.stdout.readline().split()
+        assert word == "endpoint"
+        return endpoint
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def connect(endpoint, _simulation):
+    """A worker's own table and clients."""
+    global worker
+    import peer
+
+    worker = peer.Peer(endpoint, f"fidelity-{multiprocessing.current_process().pid}")
+
+
+def play(script):
+    return script, differences(worker, script)
+
+
+def differences(player, script):
+    """How a script that the simulation played differs on the published client."""
+    outcomes, items = player.play(script)
+    published = tables.normalised(items, player.namespace, player.entity)
+    lines = tables.difference(published, tables.keyed(script["items"]))
+    if outcomes != script["outcomes"]:
+        lines.insert(0, f"outcomes: published {outcomes}, simulated {script['outcomes']}")
+    return lines
+
+
+def self_check(scripts):
+    """One flipped value in one item must be noticed."""
+    table = tables.keyed(scripts[0]["items"])
+    for place, item in table.items():
+        for name in item:
+            changed = {**table, place: {**item, name: {"N": "-1"}}}
+            assert len(tables.difference(table, changed)) == 1, f"{name} is not compared"
+        less = {other: it for other, it in table.items() if other != place}
+        assert len(tables.difference(table, less)) == 1, "a lost item is not noticed"
+
+
+def shorten_and_print(endpoint, simulation, script, lines):
+    """Drops steps as long as the two still differ."""
+    import peer
+
+    player = peer.Peer(endpoint, "fidelity-shortened")
+    deadline = time.monotonic() + SHORTENING_SECONDS
+    place = len(script["steps"])
+    while place > 0 and time.monotonic() < deadline:
+        place -= 1
+        for replacement in shorter(script["steps"][place]):
+            steps = script["steps"][:place] + replacement + script["steps"][place + 1 :]
+            shorter_script = simulation.play({**script, "steps": steps})
+            found = attempt(player, shorter_script)
+            if found:
+                script, lines = shorter_script, found
+                break
+    print(f"script {script['number']}, shortened:")
+    print("  " + json.dumps({name: value for name, value in bare(script).items() if name != "steps"}))
+    for step in script["steps"]:
+        print("  " + json.dumps(step))
+    print(*lines, sep="\n  ")
+
+
+def shorter(step):
+    """What a step may be replaced by."""
+    if step["op"] == "interrupt":
+        return [[], [step["by"]], [step["step"]], [step["step"], step["by"]]]
+    return [[]]
+
+
+def attempt(player, script):
+    try:
+        return differences(player, script)
+    except Exception as error:  # A shortened script may ask for what the published client refuses outright.
+        print(f"  (a shorter script ended with {error!r})")
+        return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
