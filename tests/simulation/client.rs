@@ -10,6 +10,7 @@ mod materialise;
 mod old_writer;
 mod operator;
 mod refund;
+mod slow;
 
 pub use acquire::acquire;
 pub use old_writer::old_acquire;
@@ -59,6 +60,27 @@ pub enum Ended {
     Done,
 }
 
+/// Where one operation draws shards from.
+#[derive(Clone, Debug)]
+struct Draws(u32);
+
+impl Draws {
+    /// A number below the count. Where there is no choice nothing is drawn.
+    fn below(&mut self, count: u32) -> u32 {
+        if count <= 1 {
+            return 0;
+        }
+        let drawn = self.0 % count;
+        self.0 = self.0.wrapping_mul(7).wrapping_add(1);
+        drawn
+    }
+
+    /// One of these shards; none where there are none.
+    fn of(&mut self, shards: &[u32]) -> Option<u32> {
+        shards.get(self.below(u32::try_from(shards.len()).ok()?) as usize).copied()
+    }
+}
+
 impl Client {
     /// One shard as it is now; `None` where it does not exist or could not be read.
     async fn read_shard(&self, shard: u32) -> Option<Item> {
@@ -66,15 +88,12 @@ impl Client {
             .table
             .read(&[shard_key(shard)], limiter_aggregator::table::Consistency::Eventual)
             .await;
-        let item = read.ok()?.into_iter().next().flatten()?;
-        self.learn(&item);
-        Some(item)
+        read.ok()?.into_iter().next().flatten()
     }
 
     /// Remembers a shard count, which a client never lowers.
     fn learn(&self, item: &Item) {
-        let count = integer(item, "shard_count").unwrap_or(1).clamp(1, 32);
-        self.known.set(self.known.get().max(u32::try_from(count).unwrap_or(1)));
+        self.known.set(self.known.get().max(count_of(item)));
     }
 
     fn token(&self) -> String {
@@ -95,6 +114,12 @@ impl Client {
 /// The key of one of the simulated shards.
 pub fn shard_key(shard: u32) -> ItemKey {
     GROUP.bucket(ShardId(shard))
+}
+
+/// The shard count on an item.
+fn count_of(item: &Item) -> u32 {
+    let count = integer(item, "shard_count").unwrap_or(1).clamp(1, 32);
+    u32::try_from(count).unwrap_or(1)
 }
 
 /// A whole number on an item.

@@ -20,6 +20,8 @@ use limiter_aggregator::write::{Transaction, Update};
 pub enum Call {
     /// [`Table::update`].
     Update(Update),
+    /// [`StepTable::update_returning`].
+    UpdateReturning(Update),
     /// [`Table::transact`].
     Transact(Transaction),
     /// [`Table::read`].
@@ -31,6 +33,8 @@ pub enum Call {
 pub enum Answer {
     /// To an update.
     Update(Result<UpdateOutcome, Fault>),
+    /// To an update that took effect: the item after it. To one that did not: the item that was found.
+    UpdateReturning(Result<Result<Item, Option<Item>>, Fault>),
     /// To a transaction.
     Transact(Result<TransactionOutcome, Fault>),
     /// To a read.
@@ -74,6 +78,14 @@ impl StepTable {
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
             }
+        }
+    }
+
+    /// An update that is answered with the item as it is after it, or else with the item that was found.
+    pub async fn update_returning(&self, update: &Update) -> Result<Result<Item, Option<Item>>, Fault> {
+        match self.ask(Call::UpdateReturning(update.clone())).await {
+            Answer::UpdateReturning(answer) => answer,
+            other => panic!("an update was answered {other:?}"),
         }
     }
 

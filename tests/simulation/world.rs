@@ -4,7 +4,7 @@
 //! may happen in a shortened trace, does nothing.
 
 mod actor;
-mod calls;
+pub mod calls;
 mod delivery;
 mod old_item;
 mod quiet;

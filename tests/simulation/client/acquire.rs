@@ -1,52 +1,144 @@
-//! A request: the fast path, and where it fails the slow one (ADR-133).
+//! A request: the fast path, and where it goes when that fails (ADR-133).
 
 use limiter_aggregator::bucket::{LimitField, WCU};
 use limiter_aggregator::item::{Item, number};
-use limiter_aggregator::table::{Table, UpdateOutcome};
-use limiter_aggregator::write::{Action, Comparison, Condition, Update};
+use limiter_aggregator::write::{Comparison, Condition, Update};
 
-use super::create::create;
 use super::doubling::double;
-use super::materialise::{Pass, pass};
+use super::materialise::pass;
 use super::refund::Lease;
-use super::{Client, Ended, add, at_least, at_most, field, integer, shard_key};
-use crate::scenario::{Kind, WINDOW_MS, WINDOW_S};
+use super::slow::slow;
+use super::{Client, Draws, Ended, add, at_least, count_of, field, instant, integer, shard_key};
+use crate::scenario::Kind;
 
 /// What one write of the write budget costs.
 const WRITE: i128 = 1000;
-/// How often the slow path starts over.
-const ATTEMPTS: u32 = 3;
+/// How many other shards are tried where one is short of tokens.
+const OTHERS: u32 = 2;
 
 /// One request for `amount` of every limit, on a shard drawn from those that the client knows.
 pub async fn acquire(client: Client, draw: u32, amount: i128) -> Ended {
-    let shard = draw % client.known.get();
-    let ended = acquire_on(&client, shard, draw, amount).await;
+    let mut draws = Draws(draw);
+    let ended = match fast(&client, &mut draws, amount).await {
+        Fast::Ended(ended) => ended,
+        Fast::Slow { shard, count } => slow(&client, &mut draws, shard, count, amount).await,
+    };
     client.release();
     ended
 }
 
-async fn acquire_on(client: &Client, shard: u32, draw: u32, amount: i128) -> Ended {
-    match spend(client, shard, amount).await {
-        Spent::Yes => return Ended::Admitted(Lease::new(client, shard, amount)),
-        Spent::Unknown => return Ended::Done,
-        Spent::No(None) => {}
-        Spent::No(Some(item)) if is_short_of_writes(&item) => {
-            double(client, &item).await;
-            let other = draw.wrapping_mul(7).wrapping_add(1) % client.known.get();
-            return match spend(client, other, amount).await {
-                Spent::Yes => Ended::Admitted(Lease::new(client, other, amount)),
-                Spent::Unknown => Ended::Done,
-                Spent::No(_) => slow(client, other, amount).await,
-            };
+/// How the fast path ended.
+enum Fast {
+    /// With an answer.
+    Ended(Ended),
+    /// With a shard to bring up to date or to make, and the count that was seen, if one was.
+    Slow { shard: u32, count: Option<u32> },
+}
+
+/// Why a shard did not admit a request.
+enum Short {
+    /// Its `vu` has passed: what it holds says nothing.
+    Stale,
+    /// Its write budget is used up, whatever else is.
+    Writes,
+    /// A limit is.
+    Tokens,
+    /// Nothing is: `vu` is 0 where that can only lower a balance.
+    Stamp,
+}
+
+async fn fast(client: &Client, draws: &mut Draws, amount: i128) -> Fast {
+    let shard = draws.below(client.known.get());
+    let item = match spend(client, shard, amount).await {
+        Spent::Yes(lease) => return Fast::Ended(Ended::Admitted(lease)),
+        Spent::Unknown => return Fast::Ended(Ended::Done),
+        Spent::Missing => return Fast::Slow { shard, count: None },
+        Spent::No(item) => item,
+    };
+    let count = count_of(&item);
+    let here = Fast::Slow {
+        shard,
+        count: Some(count),
+    };
+    match why(client, &item, amount) {
+        Short::Stale => here,
+        Short::Writes if !could_admit(client, &item, amount) => Fast::Ended(Ended::Refused),
+        Short::Writes if writes_recover(client, &item) => here,
+        Short::Writes => {
+            let doubled = double(client, count).await;
+            let added = doubled.saturating_sub(count);
+            let shard = if added > 0 { count + draws.below(added) } else { shard };
+            Fast::Slow {
+                shard,
+                count: Some(doubled),
+            }
         }
-        Spent::No(Some(_)) => {}
+        Short::Stamp if count > 1 => here,
+        Short::Stamp | Short::Tokens => match elsewhere(client, draws, shard, count, amount).await {
+            Some(other) => other,
+            None if could_admit(client, &item, amount) => here,
+            None => Fast::Ended(Ended::Refused),
+        },
     }
-    slow(client, shard, amount).await
+}
+
+/// The fast path on a few other shards, until one of them admits the request or has to be made or brought up to date.
+async fn elsewhere(client: &Client, draws: &mut Draws, first: u32, count: u32, amount: i128) -> Option<Fast> {
+    let mut untried: Vec<u32> = (0..count).filter(|shard| *shard != first).collect();
+    for _ in 0..OTHERS {
+        let shard = draws.of(&untried)?;
+        untried.retain(|other| *other != shard);
+        let there = Fast::Slow {
+            shard,
+            count: Some(count),
+        };
+        match spend(client, shard, amount).await {
+            Spent::Yes(lease) => return Some(Fast::Ended(Ended::Admitted(lease))),
+            Spent::Unknown => return Some(Fast::Ended(Ended::Done)),
+            Spent::Missing => return Some(there),
+            Spent::No(item) => match why(client, &item, amount) {
+                Short::Stale | Short::Stamp => return Some(there),
+                Short::Writes | Short::Tokens => {}
+            },
+        }
+    }
+    None
+}
+
+fn why(client: &Client, item: &Item, amount: i128) -> Short {
+    // Without a quota nothing but a clamp can be due where `vu` is 0.
+    let only_clamps = !client.scenario.has(Kind::Calendar) && !client.scenario.has(Kind::Session);
+    match instant(item, "vu") {
+        Some(0) if only_clamps => {}
+        Some(until) if until <= client.now => return Short::Stale,
+        _ => {}
+    }
+    let has = |limit: &str, amount: i128| {
+        integer(item, &field(limit, LimitField::Tk)).is_some_and(|balance| balance >= amount)
+    };
+    let kinds = Kind::ALL.into_iter().filter(|kind| client.scenario.has(*kind));
+    match () {
+        () if !has(WCU, WRITE) => Short::Writes,
+        () if !kinds.into_iter().all(|kind| has(kind.limit(), amount)) => Short::Tokens,
+        () => Short::Stamp,
+    }
+}
+
+/// Whether a shard admits the amount once it is brought up to date.
+fn could_admit(client: &Client, item: &Item, amount: i128) -> bool {
+    pass(item, client.now).is_none_or(|pass| pass.admits(amount))
+}
+
+/// Whether the write budget only waits for somebody to refill it: then the partition is not hot.
+fn writes_recover(client: &Client, item: &Item) -> bool {
+    let budget = |pass: super::materialise::Pass| pass.limits.into_iter().find(|limit| limit.limit == WCU);
+    pass(item, client.now).and_then(budget).is_some_and(|budget| budget.balance >= WRITE)
 }
 
 enum Spent {
-    Yes,
-    No(Option<Item>),
+    Yes(Lease),
+    No(Item),
+    Missing,
     Unknown,
 }
 
@@ -73,96 +165,16 @@ async fn spend(client: &Client, shard: u32, amount: i128) -> Spent {
         conditions,
         return_item_on_failure: true,
     };
-    match client.table.update(&update).await {
-        Ok(UpdateOutcome::Applied) => Spent::Yes,
-        Ok(UpdateOutcome::LostRace { found }) => {
-            if let Some(item) = &found {
-                client.learn(item);
-            }
-            Spent::No(found)
+    match client.table.update_returning(&update).await {
+        Ok(Ok(item)) => {
+            client.learn(&item);
+            Spent::Yes(Lease::new(shard, amount, item))
         }
+        Ok(Err(Some(item))) => {
+            client.learn(&item);
+            Spent::No(item)
+        }
+        Ok(Err(None)) => Spent::Missing,
         Err(_) => Spent::Unknown,
-    }
-}
-
-fn is_short_of_writes(item: &Item) -> bool {
-    integer(item, &field(WCU, LimitField::Tk)).is_some_and(|balance| balance < WRITE)
-}
-
-/// The slow path on the same shard: bring it up to date and consume, or make it.
-pub(super) async fn slow(client: &Client, shard: u32, amount: i128) -> Ended {
-    for _ in 0..ATTEMPTS {
-        let Some(item) = client.read_shard(shard).await else {
-            match create(client, shard, amount).await {
-                Some(ended) => return ended,
-                None => continue,
-            }
-        };
-        let Some(pass) = pass(&item, client.now) else {
-            return Ended::Refused;
-        };
-        if !pass.admits(amount) {
-            return Ended::Refused;
-        }
-        if pass.opened().next().is_some() {
-            client.hold();
-        }
-        match client.table.update(&pass.update(&item, shard, amount)).await {
-            Ok(UpdateOutcome::Applied) => {
-                propagate(client, shard, &pass).await;
-                return Ended::Admitted(Lease::new(client, shard, amount));
-            }
-            Ok(UpdateOutcome::LostRace { .. }) => {}
-            Err(_) => return Ended::Done,
-        }
-        client.release();
-        match client.table.update(&pass.consumption(shard, amount)).await {
-            Ok(UpdateOutcome::Applied) => return Ended::Admitted(Lease::new(client, shard, amount)),
-            Ok(UpdateOutcome::LostRace { .. }) => {}
-            Err(_) => return Ended::Done,
-        }
-    }
-    Ended::Refused
-}
-
-async fn propagate(client: &Client, shard: u32, pass: &Pass) {
-    for (limit, start) in pass.opened() {
-        propagate_window(client, shard, limit, start).await;
-    }
-    client.release();
-}
-
-/// Tells every other shard of a window that was just opened (ADR-140): the start, never tokens.
-pub(super) async fn propagate_window(client: &Client, shard: u32, limit: &str, start: i64) {
-    let start_field = field(limit, LimitField::Ws);
-    for sibling in (0..client.known.get()).filter(|sibling| *sibling != shard) {
-        let consumed = field(limit, LimitField::Tc);
-        let actions = vec![
-            super::set(&start_field, start.into()),
-            super::set(field(limit, LimitField::Rsa), WINDOW_S.into()),
-            super::set("vu", 0),
-            Action::SetFrom {
-                attribute: field(limit, LimitField::Wtc),
-                source: consumed,
-                default: number(0),
-            },
-        ];
-        let applied = Condition::Exists(field(limit, LimitField::Wa));
-        let older = Condition::compare("rf", Comparison::Less, start.into());
-        let ended = at_most(&start_field, i128::from(start - WINDOW_MS));
-        let conditions = vec![
-            Condition::item_exists(),
-            Condition::Any(vec![applied, older]),
-            Condition::Any(vec![Condition::Absent(start_field.clone()), ended]),
-        ];
-        let update = Update {
-            key: shard_key(sibling),
-            actions,
-            conditions,
-            return_item_on_failure: false,
-        };
-        if client.table.update(&update).await.is_err() {
-            return;
-        }
     }
 }

@@ -1,21 +1,23 @@
 //! A doubling by a client whose write budget ran out: shard 0 first, then every shard that exists (ADR-133).
 
-use limiter_aggregator::item::Item;
 use limiter_aggregator::table::{Table, UpdateOutcome};
 use limiter_aggregator::units::MAX_SHARD_COUNT;
 use limiter_aggregator::write::{Comparison, Condition, Update};
 
-use super::{Client, equals, integer, set, shard_key};
+use super::{Client, count_of, equals, set, shard_key};
 
 const COUNT: &str = "shard_count";
 
-/// Doubles the count that was found, and tells the other shards.
-pub async fn double(client: &Client, found: &Item) {
-    let count = integer(found, COUNT).unwrap_or(1).max(1);
-    let doubled = (count * 2).min(MAX_SHARD_COUNT.get().into());
-    if doubled == count {
-        return;
+/// Doubles the count that was found, and tells the other shards. Answers the count that the client knows then.
+pub async fn double(client: &Client, found: u32) -> u32 {
+    let known = |count: u32| {
+        client.known.set(client.known.get().max(count));
+        client.known.get()
+    };
+    if found >= MAX_SHARD_COUNT.get() {
+        return known(found);
     }
+    let (count, doubled) = (i128::from(found), i128::from(found * 2));
     client.hold();
     let update = Update {
         key: shard_key(0),
@@ -23,15 +25,16 @@ pub async fn double(client: &Client, found: &Item) {
         conditions: vec![equals(COUNT, count)],
         return_item_on_failure: true,
     };
-    match client.table.update(&update).await {
+    let now = match client.table.update(&update).await {
         Ok(UpdateOutcome::Applied) => {
-            client.known.set(u32::try_from(doubled).unwrap_or(1));
             raise(client, count, doubled).await;
+            known(found * 2)
         }
-        Ok(UpdateOutcome::LostRace { found: Some(item) }) => client.learn(&item),
-        Ok(UpdateOutcome::LostRace { found: None }) | Err(_) => {}
-    }
+        Ok(UpdateOutcome::LostRace { found: Some(item) }) => known(found.max(count_of(&item))),
+        Ok(UpdateOutcome::LostRace { found: None }) | Err(_) => known(found),
+    };
     client.release();
+    now
 }
 
 async fn raise(client: &Client, from: i128, to: i128) {

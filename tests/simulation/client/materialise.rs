@@ -10,7 +10,8 @@ use limiter_aggregator::schedule::Parameters;
 use limiter_aggregator::units::{EpochMillis, Millitokens};
 use limiter_aggregator::write::{Action, Condition, Update};
 
-use super::{add, as_read, at_least, at_most, equals, field, set, shard_key};
+use super::slow::Begun;
+use super::{add, as_read, at_least, at_most, field, set, shard_key};
 
 /// What becomes of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,8 @@ pub struct Materialised {
     pub window: Option<i64>,
     /// The reset edge that the balance then reflects.
     edge: Option<i64>,
-    has_top_up: bool,
+    /// Whether the item records a top-up.
+    pub has_top_up: bool,
 }
 
 /// One shard, brought up to date.
@@ -58,8 +60,14 @@ pub struct Pass {
     pub count: u32,
 }
 
-/// Works out what is due on an item; `None` where it cannot be read.
+/// Works out what is due on an item for a request, which opens a window where none is live; `None` where it cannot be
+/// read.
 pub fn pass(item: &Item, now: i64) -> Option<Pass> {
+    pass_at(item, now, true)
+}
+
+/// The same for an operator. `opens`: whether a window is opened where none is live.
+pub fn pass_at(item: &Item, now: i64, opens: bool) -> Option<Pass> {
     let bucket = Bucket::from_item(item).ok()?;
     let schedules = ItemSchedules::decode(&bucket.fields, &bucket.limits).ok()?;
     let last_refill = bucket.fields.last_refill?;
@@ -71,7 +79,7 @@ pub fn pass(item: &Item, now: i64) -> Option<Pass> {
             continue;
         };
         let recovery = schedules.recovery(&bucket.fields, limit, &numbers.base);
-        let one = materialise(&bucket, limit, numbers, recovery, &schedules, now)?;
+        let one = materialise(&bucket, limit, numbers, recovery, &schedules, (now, opens))?;
         if recovery == Recovery::Session {
             let end = one
                 .window
@@ -96,7 +104,7 @@ fn materialise(
     numbers: NumericLimit,
     recovery: Recovery,
     schedules: &ItemSchedules<'_>,
-    now: i64,
+    (now, opens): (i64, bool),
 ) -> Option<Materialised> {
     let (count, last_refill) = (bucket.fields.shard_count(), bucket.fields.last_refill?);
     let share = shard_share(limit, numbers.base.capacity, count);
@@ -133,7 +141,7 @@ fn materialise(
             }
         }
         Recovery::Session => match limit.window_start {
-            Some(start) if start.0 + limit.window_length_ms()? > now => {
+            Some(start) if !opens || start.0 + limit.window_length_ms()? > now => {
                 if start > window_applied(limit, last_refill) {
                     let at_window = limit.consumed_at_window.or(limit.consumed).unwrap_or_default();
                     let spent = limit.consumed?.0 - at_window.0;
@@ -142,6 +150,7 @@ fn materialise(
                     rest()
                 }
             }
+            None if !opens => rest(),
             _ => {
                 window = Some(now);
                 (Due::Open, share)
@@ -203,29 +212,12 @@ impl Pass {
         }
     }
 
-    /// The amount alone, after the race for `rf` was lost: whoever won it did the rest.
-    pub fn consumption(&self, shard: u32, amount: i128) -> Update {
-        let mut update = Update {
-            key: shard_key(shard),
-            actions: vec![],
-            conditions: vec![],
-            return_item_on_failure: false,
-        };
-        for limit in self.limits.iter().filter(|limit| limit.limit != WCU) {
-            let balance = field(&limit.limit, LimitField::Tk);
-            update.conditions.push(at_least(&balance, amount));
-            if let Some(window) = limit.window {
-                update
-                    .conditions
-                    .push(equals(field(&limit.limit, LimitField::Wa), window.into()));
-            }
-            update
-                .conditions
-                .extend(limit.edge.map(|edge| at_least("rf", edge.into())));
-            update.actions.push(add(balance, -amount));
-            update.actions.push(add(field(&limit.limit, LimitField::Tc), amount));
-        }
-        update
+    /// The periods that this pass begins on the shard.
+    pub(super) fn begun(&self) -> Vec<Begun> {
+        let begun = self.limits.iter().filter(|limit| limit.is_regranted());
+        begun
+            .filter_map(|limit| limit.window.map(Begun::Window).or(limit.edge.map(Begun::Edge)))
+            .collect()
     }
 }
 
@@ -252,6 +244,9 @@ impl Materialised {
         if amount != 0 {
             actions.push(add(field(&self.limit, LimitField::Tc), amount));
         }
+        if let Some(window) = self.window {
+            actions.push(set(field(&self.limit, LimitField::Wa), window.into()));
+        }
         if !self.is_regranted() {
             return;
         }
@@ -261,15 +256,12 @@ impl Materialised {
                 attribute: field(&self.limit, LimitField::Tu),
             });
         }
-        if let Some(window) = self.window {
-            actions.push(set(field(&self.limit, LimitField::Wa), window.into()));
-            if self.due == Due::Open {
-                actions.push(set(field(&self.limit, LimitField::Ws), window.into()));
-                actions.push(set(
-                    field(&self.limit, LimitField::Rsa),
-                    crate::scenario::WINDOW_S.into(),
-                ));
-            }
+        if let Some(window) = self.window.filter(|_| self.due == Due::Open) {
+            actions.push(set(field(&self.limit, LimitField::Ws), window.into()));
+            actions.push(set(
+                field(&self.limit, LimitField::Rsa),
+                crate::scenario::WINDOW_S.into(),
+            ));
         }
     }
 }

@@ -6,21 +6,26 @@ use limiter_aggregator::table::{Table, UpdateOutcome};
 use limiter_aggregator::write::{Condition, Update};
 
 use super::materialise::{Due, pass};
-use super::refund::Lease;
+use super::refund::{Lease, written};
 use super::{Client, Ended, add, as_read, at_least, field, set, shard_key};
 use crate::scenario::Kind;
 
 /// One request of an old writer.
 pub async fn old_acquire(client: Client, draw: u32, amount: i128) -> Ended {
     let shard = draw % client.known.get();
-    match client.table.update(&consumption(&client, shard, amount)).await {
-        Ok(UpdateOutcome::Applied) => return Ended::Admitted(Lease::new(&client, shard, amount)),
-        Ok(UpdateOutcome::LostRace { .. }) => {}
+    match client
+        .table
+        .update_returning(&consumption(&client, shard, amount))
+        .await
+    {
+        Ok(Ok(item)) => return Ended::Admitted(Lease::new(shard, amount, item)),
+        Ok(Err(_)) => {}
         Err(_) => return Ended::Done,
     }
     let Some(item) = client.read_shard(shard).await else {
         return Ended::Refused;
     };
+    client.learn(&item);
     let Some(pass) = pass(&item, client.now) else {
         return Ended::Refused;
     };
@@ -44,7 +49,7 @@ pub async fn old_acquire(client: Client, draw: u32, amount: i128) -> Ended {
         update.conditions.push(Condition::Exists(stored));
     }
     match client.table.update(&update).await {
-        Ok(UpdateOutcome::Applied) => Ended::Admitted(Lease::new(&client, shard, amount)),
+        Ok(UpdateOutcome::Applied) => Ended::Admitted(Lease::new(shard, amount, written(&item, &update))),
         Ok(UpdateOutcome::LostRace { .. }) | Err(_) => Ended::Refused,
     }
 }

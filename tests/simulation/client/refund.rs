@@ -1,33 +1,48 @@
 //! What happens to a lease after its work: some of it is given back, or more of it was used.
 
-use limiter_aggregator::bucket::LimitField;
+use std::rc::Rc;
+
+use limiter_aggregator::bucket::{Bucket, LimitField, attribute};
 use limiter_aggregator::item::Item;
 use limiter_aggregator::plan::quota::grant_size;
 use limiter_aggregator::table::{Table, UpdateOutcome};
-use limiter_aggregator::write::{Comparison, Condition, Update};
+use limiter_aggregator::write::{Action, Comparison, Condition, Update};
 
 use super::{Client, Ended, add, as_read, at_most, field, instant, reset_counter, set, shard_key};
 use crate::scenario::{Kind, PERIOD_MS};
 
 /// An admitted request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Where it was admitted.
     pub shard: u32,
     /// What it consumed of every limit.
     pub amount: i128,
-    /// The clock it was admitted at.
-    pub at: i64,
+    /// The item as the request left it, as far as it knows: a refund relies on nothing newer.
+    pub image: Rc<Item>,
 }
 
 impl Lease {
-    pub(super) fn new(client: &Client, shard: u32, amount: i128) -> Self {
+    pub(super) fn new(shard: u32, amount: i128, image: Item) -> Self {
         Self {
             shard,
             amount,
-            at: client.now,
+            image: Rc::new(image),
         }
     }
+}
+
+/// An item with what a write sets and removes on it. Balances and counters stay as they were read.
+pub(super) fn written(item: &Item, update: &Update) -> Item {
+    let mut item = item.clone();
+    for action in &update.actions {
+        match action {
+            Action::Set { attribute, value } => drop(item.insert(attribute.clone(), value.clone())),
+            Action::Remove { attribute } => drop(item.remove(attribute)),
+            Action::Add { .. } | Action::SetFrom { .. } => {}
+        }
+    }
+    item
 }
 
 /// How a lease turned out.
@@ -41,81 +56,90 @@ pub enum Adjustment {
 
 /// Adjusts a lease.
 pub async fn adjust(client: Client, lease: Lease, adjustment: Adjustment) -> Ended {
+    let every: Vec<Kind> = kinds(&client).collect();
     match adjustment {
         Adjustment::Charge(amount) => {
-            let update = change(&client, lease.shard, -amount, vec![Condition::item_exists()]);
+            let update = change(&every, lease.shard, -amount, vec![]);
             let _charged = client.table.update(&update).await;
         }
-        Adjustment::Refund(amount) => refund(&client, lease, amount.min(lease.amount)).await,
+        Adjustment::Refund(amount) => refund(&client, &lease, &every, amount.min(lease.amount)).await,
     }
     Ended::Done
 }
 
-/// First below the ceiling and with everything as the lease left it; then, if that fails, above it if need be, with
-/// `vu` at 0 so that the next request clamps. Never into another period.
-async fn refund(client: &Client, lease: Lease, amount: i128) {
-    let Some(item) = client.read_shard(lease.shard).await else {
-        return;
-    };
-    let Some(period) = same_period(client, &item, lease) else {
-        return;
-    };
-    let mut conditions = period.clone();
-    conditions.extend([
-        as_read(&item, "shard_count"),
-        as_read(&item, "vu"),
-        Condition::item_exists(),
-    ]);
-    for limit in limits(client) {
-        let Some(ceiling) = ceiling(&item, limit) else { return };
-        conditions.push(at_most(field(limit, LimitField::Tk), ceiling - amount));
-        let fields = [LimitField::Cp, LimitField::Gc, LimitField::Tu].map(|name| field(limit, name));
-        conditions.extend(fields.iter().map(|name| as_read(&item, name)));
+/// First below the ceiling and with everything that decides it as the lease left it. Then, if that fails, above it if
+/// need be, with `vu` at 0 so that the next request clamps. Then each limit by itself: what a quota is owed is dropped
+/// once its period has passed.
+async fn refund(client: &Client, lease: &Lease, every: &[Kind], amount: i128) {
+    let mut below = pins(client, &lease.image);
+    for kind in every {
+        let Some(ceiling) = ceiling(&lease.image, kind.limit()) else {
+            return;
+        };
+        below.push(at_most(field(kind.limit(), LimitField::Tk), ceiling - amount));
+        below.extend(same_period(&lease.image, *kind));
     }
-    match client
-        .table
-        .update(&change(client, lease.shard, amount, conditions))
-        .await
-    {
-        Ok(UpdateOutcome::LostRace { .. }) => {}
-        Ok(UpdateOutcome::Applied) | Err(_) => return,
+    if done(client, &change(every, lease.shard, amount, below)).await {
+        return;
     }
-    let mut update = change(client, lease.shard, amount, period);
-    update.actions.push(set("vu", 0));
-    update.conditions.push(Condition::item_exists());
-    let _refunded = client.table.update(&update).await;
+    let periods: Vec<Condition> = every
+        .iter()
+        .flat_map(|kind| same_period(&lease.image, *kind))
+        .collect();
+    let is_guarded = !periods.is_empty();
+    if done(client, &above(every, lease.shard, amount, periods)).await || !is_guarded {
+        return;
+    }
+    for kind in every {
+        let update = above(&[*kind], lease.shard, amount, same_period(&lease.image, *kind));
+        if client.table.update(&update).await.is_err() {
+            return;
+        }
+    }
 }
 
-fn limits(client: &Client) -> impl Iterator<Item = &'static str> {
+/// Whether nothing is left to do: it took effect, or nobody knows.
+async fn done(client: &Client, update: &Update) -> bool {
+    !matches!(client.table.update(update).await, Ok(UpdateOutcome::LostRace { .. }))
+}
+
+fn kinds(client: &Client) -> impl Iterator<Item = Kind> + use<> {
     let scenario = client.scenario;
-    Kind::ALL
-        .into_iter()
-        .filter(move |kind| scenario.has(*kind))
-        .map(Kind::limit)
+    Kind::ALL.into_iter().filter(move |kind| scenario.has(*kind))
+}
+
+/// That everything which decides a ceiling is as the lease left it.
+fn pins(client: &Client, image: &Item) -> Vec<Condition> {
+    let mut names = vec!["shard_count".to_owned(), "vu".to_owned(), "sched".to_owned()];
+    for kind in kinds(client) {
+        let fields = [LimitField::Cp, LimitField::Gc, LimitField::Tu, LimitField::Sched];
+        names.extend(fields.map(|name| attribute(kind.limit(), name)));
+    }
+    names.iter().map(|name| as_read(image, name)).collect()
 }
 
 /// That the period which paid for the lease is still the one on the item.
-fn same_period(client: &Client, item: &Item, lease: Lease) -> Option<Vec<Condition>> {
-    let mut conditions = Vec::new();
-    if client.scenario.has(Kind::Calendar) {
-        let next_edge = lease.at - lease.at.rem_euclid(PERIOD_MS) + PERIOD_MS;
-        conditions.push(Condition::compare("rf", Comparison::Less, next_edge.into()));
-        conditions.push(as_read(item, &reset_counter(Kind::Calendar.limit())));
-    }
-    if client.scenario.has(Kind::Session) {
-        let limit = Kind::Session.limit();
-        let (start, applied) = (field(limit, LimitField::Ws), field(limit, LimitField::Wa));
-        let window = instant(item, &start).filter(|window| *window <= lease.at)?;
-        if instant(item, &applied) != Some(window) {
-            return None;
+fn same_period(image: &Item, kind: Kind) -> Vec<Condition> {
+    let limit = kind.limit();
+    match kind {
+        Kind::Drip => vec![],
+        Kind::Calendar => {
+            let refilled = instant(image, "rf").unwrap_or(0);
+            let next_edge = refilled - refilled.rem_euclid(PERIOD_MS) + PERIOD_MS;
+            vec![
+                Condition::compare("rf", Comparison::Less, next_edge.into()),
+                as_read(image, &reset_counter(limit)),
+            ]
         }
-        conditions.extend([as_read(item, &start), as_read(item, &applied)]);
+        Kind::Session => vec![
+            as_read(image, &field(limit, LimitField::Ws)),
+            as_read(image, &field(limit, LimitField::Wa)),
+        ],
     }
-    Some(conditions)
 }
 
 fn ceiling(item: &Item, limit: &str) -> Option<i128> {
-    let bucket = limiter_aggregator::bucket::Bucket::from_item(item).ok()?;
+    let bucket = Bucket::from_item(item).ok()?;
     let count = bucket.fields.shard_count();
     let limit = bucket.limit(limit)?;
     let capacity = limit.capacity?;
@@ -126,11 +150,18 @@ fn ceiling(item: &Item, limit: &str) -> Option<i128> {
     Some(granted.0 + limit.topped_up.unwrap_or_default().0)
 }
 
-fn change(client: &Client, shard: u32, amount: i128, conditions: Vec<Condition>) -> Update {
-    let changes = limits(client).flat_map(|limit| {
+fn above(kinds: &[Kind], shard: u32, amount: i128, periods: Vec<Condition>) -> Update {
+    let mut update = change(kinds, shard, amount, periods);
+    update.actions.push(set("vu", 0));
+    update
+}
+
+fn change(kinds: &[Kind], shard: u32, amount: i128, mut conditions: Vec<Condition>) -> Update {
+    conditions.push(Condition::item_exists());
+    let changes = kinds.iter().flat_map(|kind| {
         [
-            add(field(limit, LimitField::Tk), amount),
-            add(field(limit, LimitField::Tc), -amount),
+            add(field(kind.limit(), LimitField::Tk), amount),
+            add(field(kind.limit(), LimitField::Tc), -amount),
         ]
     });
     Update {

@@ -12,6 +12,8 @@ use crate::scenario::Kind;
 pub fn of(call: &Call, answer: &Answer) -> Vec<&'static str> {
     match (call, answer) {
         (Call::Update(update), Answer::Update(Ok(UpdateOutcome::Applied))) => of_update(update),
+        (Call::UpdateReturning(update), Answer::UpdateReturning(Ok(Ok(_)))) => of_update(update),
+        (Call::UpdateReturning(_), Answer::UpdateReturning(Ok(Err(_)))) => vec!["a condition failed"],
         (Call::Transact(transaction), Answer::Transact(Ok(TransactionOutcome::Applied))) => of_transaction(transaction),
         (Call::Update(_), Answer::Update(Ok(UpdateOutcome::LostRace { .. }))) => vec!["a condition failed"],
         (Call::Transact(_), Answer::Transact(Ok(TransactionOutcome::LostRace { .. }))) => {

@@ -17,6 +17,7 @@ use super::script::{Script, Step};
 use crate::client::{Adjustment, Client, Ended, Lease, Operation, acquire, adjust, operate, owner, shard_key};
 use crate::port::{Answer, Call, StepTable};
 use crate::scenario::{Configuration, START, Scenario};
+use crate::world::calls::update_returning;
 
 /// Clients of a script; the operator shares what the first one knows.
 pub const CLIENTS: u8 = 3;
@@ -147,7 +148,7 @@ impl Stage {
             Ended::Done => "done",
         });
         if let (Ended::Admitted(lease), Some(client)) = (ended, step.client()) {
-            self.leases.insert(client, *lease);
+            self.leases.insert(client, lease.clone());
         }
         if *ended == Ended::Refused {
             *self.events.entry("refused").or_default() += 1;
@@ -157,6 +158,7 @@ impl Stage {
     fn carry_out(&mut self, call: &Call) -> Answer {
         let answer = match call {
             Call::Update(update) => Answer::Update(self.memory.apply_update(update)),
+            Call::UpdateReturning(update) => Answer::UpdateReturning(update_returning(&self.memory, update)),
             Call::Transact(transaction) => Answer::Transact(self.memory.apply_transaction(transaction)),
             Call::Read(keys) => Answer::Read(self.memory.apply_read(keys)),
         };

@@ -1,7 +1,9 @@
 //! One call carried out on the table, as its fate wants.
 
+use limiter_aggregator::item::Item;
 use limiter_aggregator::table::memory::MemoryTable;
-use limiter_aggregator::table::{Fault, FaultClass};
+use limiter_aggregator::table::{Fault, FaultClass, UpdateOutcome};
+use limiter_aggregator::write::Update;
 
 use crate::port::{Answer, Call};
 use crate::step::Fate;
@@ -12,6 +14,14 @@ fn fault(operation: &'static str) -> Fault {
         code: "Simulated".to_owned(),
         class: FaultClass::Retryable,
     }
+}
+
+/// An update, and the item after it; else the item that was found.
+pub fn update_returning(memory: &MemoryTable, update: &Update) -> Result<Result<Item, Option<Item>>, Fault> {
+    Ok(match memory.apply_update(update)? {
+        UpdateOutcome::Applied => Ok(memory.get(&update.key).unwrap_or_default()),
+        UpdateOutcome::LostRace { found } => Err(found),
+    })
 }
 
 /// Carries a call out as its fate wants. Answers whether the table saw it.
@@ -27,6 +37,15 @@ pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool
                 lost.clone()
             };
             Answer::Update(if answered { answer } else { lost })
+        }
+        Call::UpdateReturning(update) => {
+            let lost = Err(fault("UpdateItem"));
+            let answer = if applies {
+                update_returning(memory, update)
+            } else {
+                lost.clone()
+            };
+            Answer::UpdateReturning(if answered { answer } else { lost })
         }
         Call::Transact(transaction) => {
             let lost = Err(fault("TransactWriteItems"));
