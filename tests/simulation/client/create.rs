@@ -59,7 +59,7 @@ async fn try_create(client: &Client, place: &Place, amount: i128) -> Planned {
         Ok(TransactionOutcome::LostRace { .. }) if plan.moves() => return Planned::MoveLost,
         Ok(TransactionOutcome::LostRace { .. }) => {
             client.release();
-            return consume(client, place.shard, amount, &plan.begun(client), true).await;
+            return consume(client, place.shard, amount, &plan.begun(client), None).await;
         }
         Err(_) => return Planned::Ended(Ended::Done),
     }

@@ -18,16 +18,31 @@ pub struct Lease {
     pub shard: u32,
     /// What it consumed of every limit.
     pub amount: i128,
-    /// The item as the request left it, as far as it knows: a refund relies on nothing newer.
-    pub image: Rc<Item>,
+    /// The item that its ceilings are known from; none where the shard was to be made, and somebody else had made it.
+    pub image: Option<Rc<Item>>,
+    /// The item that its periods are known from.
+    pub period: Rc<Item>,
 }
 
 impl Lease {
+    /// One whose write left the item like this.
     pub(super) fn new(shard: u32, amount: i128, image: Item) -> Self {
+        let image = Rc::new(image);
         Self {
             shard,
             amount,
-            image: Rc::new(image),
+            image: Some(image.clone()),
+            period: image,
+        }
+    }
+
+    /// One that consumed the amount alone after a lost race: what it had planned, and what it found.
+    pub(super) fn after_race(shard: u32, amount: i128, planned: Option<Item>, found: Item) -> Self {
+        Self {
+            shard,
+            amount,
+            image: planned.map(Rc::new),
+            period: Rc::new(found),
         }
     }
 }
@@ -71,27 +86,29 @@ pub async fn adjust(client: Client, lease: Lease, adjustment: Adjustment) -> End
 /// need be, with `vu` at 0 so that the next request clamps. Then each limit by itself: what a quota is owed is dropped
 /// once its period has passed.
 async fn refund(client: &Client, lease: &Lease, every: &[Kind], amount: i128) {
-    let mut below = pins(client, &lease.image);
-    for kind in every {
-        let Some(ceiling) = ceiling(&lease.image, kind.limit()) else {
+    // Without an image the schedule is unknown that a calendar period's end comes from.
+    let is_known = |kind: &&Kind| lease.image.is_some() || **kind != Kind::Calendar;
+    let kinds: Vec<Kind> = every.iter().filter(is_known).copied().collect();
+    let periods: Vec<Condition> = kinds.iter().flat_map(|kind| same_period(&lease.period, *kind)).collect();
+    if let Some(image) = &lease.image {
+        let mut below = pins(client, image);
+        below.extend(periods.iter().cloned());
+        for kind in &kinds {
+            let Some(ceiling) = ceiling(image, kind.limit()) else {
+                return;
+            };
+            below.push(at_most(field(kind.limit(), LimitField::Tk), ceiling - amount));
+        }
+        if done(client, &change(&kinds, lease.shard, amount, below)).await {
             return;
-        };
-        below.push(at_most(field(kind.limit(), LimitField::Tk), ceiling - amount));
-        below.extend(same_period(&lease.image, *kind));
+        }
     }
-    if done(client, &change(every, lease.shard, amount, below)).await {
-        return;
-    }
-    let periods: Vec<Condition> = every
-        .iter()
-        .flat_map(|kind| same_period(&lease.image, *kind))
-        .collect();
     let is_guarded = !periods.is_empty();
-    if done(client, &above(every, lease.shard, amount, periods)).await || !is_guarded {
+    if kinds.is_empty() || done(client, &above(&kinds, lease.shard, amount, periods)).await || !is_guarded {
         return;
     }
-    for kind in every {
-        let update = above(&[*kind], lease.shard, amount, same_period(&lease.image, *kind));
+    for kind in &kinds {
+        let update = above(&[*kind], lease.shard, amount, same_period(&lease.period, *kind));
         if client.table.update(&update).await.is_err() {
             return;
         }

@@ -82,7 +82,15 @@ async fn plan(client: &Client, place: &Place, amount: i128) -> Planned {
         Err(_) => return Planned::Ended(Ended::Done),
     }
     client.release();
-    consume(client, shard, amount, &pass.begun(), false).await
+    // What it planned with, as far as a refund relies on it: the rest is as it was read.
+    let mut planned = written(&item, &update);
+    for name in ["rf", "vu"] {
+        match item.get(name) {
+            Some(value) => drop(planned.insert(name.to_owned(), value.clone())),
+            None => drop(planned.remove(name)),
+        }
+    }
+    consume(client, shard, amount, &pass.begun(), Some(planned)).await
 }
 
 /// A period that a lost write would have begun on a shard.
@@ -109,8 +117,16 @@ impl Begun {
     }
 }
 
-/// The amount alone, after a race was lost: whoever won it did the rest. `was_missing`: the shard was to be made.
-pub(super) async fn consume(client: &Client, shard: u32, amount: i128, begun: &[Begun], was_missing: bool) -> Planned {
+/// The amount alone, after a race was lost: whoever won it did the rest. `planned`: the item as the lost write would
+/// have left it; none where the shard was to be made.
+pub(super) async fn consume(
+    client: &Client,
+    shard: u32,
+    amount: i128,
+    begun: &[Begun],
+    planned: Option<Item>,
+) -> Planned {
+    let was_missing = planned.is_none();
     let mut update = Update {
         key: shard_key(shard),
         actions: vec![],
@@ -124,7 +140,7 @@ pub(super) async fn consume(client: &Client, shard: u32, amount: i128, begun: &[
         update.actions.push(add(field(kind.limit(), LimitField::Tc), amount));
     }
     match client.table.update_returning(&update).await {
-        Ok(Ok(item)) => Planned::Ended(Ended::Admitted(Lease::new(shard, amount, item))),
+        Ok(Ok(item)) => Planned::Ended(Ended::Admitted(Lease::after_race(shard, amount, planned, item))),
         Ok(Err(Some(item))) if !begun.iter().all(|begun| begun.holds_on(&item)) => Planned::PeriodPending,
         Ok(Err(None)) if was_missing => Planned::PeriodPending,
         Ok(Err(_)) => Planned::Ended(Ended::Refused),
