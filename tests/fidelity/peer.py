@@ -13,6 +13,7 @@ os.environ.update(
     AWS_ACCESS_KEY_ID="none", AWS_SECRET_ACCESS_KEY="none", AWS_DEFAULT_REGION="us-east-1"
 )
 
+import boto3  # noqa: E402
 from zae_limiter import Limit, schema, sync_lease, sync_limiter, sync_repository  # noqa: E402
 from zae_limiter.exceptions import RateLimitExceeded  # noqa: E402
 
@@ -186,7 +187,10 @@ class Peer:
 
     def acquire(self, step):
         context = self.limiters[step["client"]].acquire(
-            self.entity, RESOURCE, dict.fromkeys(self.names(), step["tokens"])
+            self.entity,
+            RESOURCE,
+            dict.fromkeys(self.names(), step["tokens"]),
+            on_unavailable=sync_limiter.OnUnavailable.BLOCK,  # Else it is read from the table each time.
         )
         with self.draws.from_seed(step["draw"]):
             try:
@@ -221,9 +225,11 @@ class Peer:
         assert not answer.get("UnprocessedKeys")
         return answer["Responses"][self.table]
 
-    def buckets(self):
-        """How many bucket items the table holds, of every entity."""
-        count = 0
-        for page in self.client.get_paginator("scan").paginate(TableName=self.table):
-            count += sum("/BUCKET#" in item["PK"]["S"] for item in page["Items"])
-        return count
+
+def count_buckets(endpoint, table):
+    """How many bucket items a table holds, of every entity."""
+    client = boto3.client("dynamodb", endpoint_url=endpoint)
+    pages = client.get_paginator("scan").paginate(TableName=table)
+    count = sum("/BUCKET#" in item["PK"]["S"] for page in pages for item in page["Items"])
+    client.close()
+    return count

@@ -77,7 +77,9 @@ impl Draws {
 
     /// One of these shards; none where there are none.
     fn of(&mut self, shards: &[u32]) -> Option<u32> {
-        shards.get(self.below(u32::try_from(shards.len()).ok()?) as usize).copied()
+        shards
+            .get(self.below(u32::try_from(shards.len()).ok()?) as usize)
+            .copied()
     }
 }
 

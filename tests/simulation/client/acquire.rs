@@ -132,7 +132,9 @@ fn could_admit(client: &Client, item: &Item, amount: i128) -> bool {
 /// Whether the write budget only waits for somebody to refill it: then the partition is not hot.
 fn writes_recover(client: &Client, item: &Item) -> bool {
     let budget = |pass: super::materialise::Pass| pass.limits.into_iter().find(|limit| limit.limit == WCU);
-    pass(item, client.now).and_then(budget).is_some_and(|budget| budget.balance >= WRITE)
+    pass(item, client.now)
+        .and_then(budget)
+        .is_some_and(|budget| budget.balance >= WRITE)
 }
 
 enum Spent {

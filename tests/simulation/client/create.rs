@@ -100,16 +100,29 @@ async fn window(client: &Client, shard: u32) -> Result<Option<i64>, ()> {
     if shard == 0 || !client.scenario.has(Kind::Session) {
         return Ok(None);
     }
-    let read = client.table.read(&[shard_key(0)], Consistency::Strong).await.map_err(|_| ())?;
+    let read = client
+        .table
+        .read(&[shard_key(0)], Consistency::Strong)
+        .await
+        .map_err(|_| ())?;
     let start = field(Kind::Session.limit(), LimitField::Ws);
-    Ok(read.into_iter().next().flatten().and_then(|zero| instant(&zero, &start)))
+    Ok(read
+        .into_iter()
+        .next()
+        .flatten()
+        .and_then(|zero| instant(&zero, &start)))
 }
 
 /// Before a grant that no sibling covers, a sibling that has not heard of the count is told, with the size of its own
 /// grant: it is not to cover the slot once it is reset (ADR-145). Answers whether every answer came.
 async fn raise_lagging(client: &Client, siblings: &BTreeMap<u32, Item>, count: u32) -> bool {
     for (sibling, item) in siblings.iter().filter(|(_, item)| count_of(item) < count) {
-        if client.table.update(&freeze(client, *sibling, item, count)).await.is_err() {
+        if client
+            .table
+            .update(&freeze(client, *sibling, item, count))
+            .await
+            .is_err()
+        {
             return false;
         }
     }

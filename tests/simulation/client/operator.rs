@@ -138,7 +138,10 @@ fn spread(planned: &mut [(u32, Regrant)], kind: Kind, tokens: i128) {
         let grant = regrant.grants.get(kind.limit())?;
         Some((i128::from(regrant.pass.count) / i128::from((*grant).max(1))).max(1))
     };
-    let weights: Vec<i128> = planned.iter().map(|(_, regrant)| weight(regrant).unwrap_or(0)).collect();
+    let weights: Vec<i128> = planned
+        .iter()
+        .map(|(_, regrant)| weight(regrant).unwrap_or(0))
+        .collect();
     let total: i128 = weights.iter().sum();
     if total == 0 {
         return;
@@ -183,7 +186,9 @@ impl<'i> Regrant<'i> {
             let mut grant = grant_size(stored, bucket.fields.shard_count(), stored.capacity?).get();
             if limit.is_regranted() {
                 grant = regrant.pass.count;
-                regrant.actions.push(set(field(&limit.limit, LimitField::Gc), grant.into()));
+                regrant
+                    .actions
+                    .push(set(field(&limit.limit, LimitField::Gc), grant.into()));
             }
             regrant.grants.insert(limit.limit.clone(), grant);
         }
@@ -215,8 +220,10 @@ impl<'i> Regrant<'i> {
             let name = Kind::Calendar.limit();
             let capacity = integer(self.item, &field(name, LimitField::Cp)).unwrap_or(0);
             let count = i128::from(self.pass.count);
-            self.changes.insert(name.to_owned(), capacity.div_euclid(count) - limit.read);
-            self.actions.retain(|action| *action != set(field(name, LimitField::Gc), count));
+            self.changes
+                .insert(name.to_owned(), capacity.div_euclid(count) - limit.read);
+            self.actions
+                .retain(|action| *action != set(field(name, LimitField::Gc), count));
             self.actions.push(set(field(name, LimitField::Gc), count));
             self.actions.push(add(reset_counter(name), 1));
             self.end_top_up(&limit, true);

@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
-use limiter_aggregator::bucket::{Bucket, LimitField, attribute};
+use limiter_aggregator::bucket::{LimitField, attribute};
 use limiter_aggregator::item::Item;
-use limiter_aggregator::plan::quota::grant_size;
 use limiter_aggregator::table::{Table, UpdateOutcome};
 use limiter_aggregator::write::{Action, Comparison, Condition, Update};
 
-use super::{Client, Ended, add, as_read, at_most, field, instant, reset_counter, set, shard_key};
+use super::{Client, Ended, add, as_read, at_most, count_of, field, instant, integer, reset_counter, set, shard_key};
 use crate::scenario::{Kind, PERIOD_MS};
 
 /// An admitted request.
@@ -27,7 +26,7 @@ pub struct Lease {
 impl Lease {
     /// One whose write left the item like this.
     pub(super) fn new(shard: u32, amount: i128, image: Item) -> Self {
-        let image = Rc::new(image);
+        let image = Rc::new(relied_on(image));
         Self {
             shard,
             amount,
@@ -41,10 +40,21 @@ impl Lease {
         Self {
             shard,
             amount,
-            image: planned.map(Rc::new),
-            period: Rc::new(found),
+            image: planned.map(relied_on).map(Rc::new),
+            period: Rc::new(relied_on(found)),
         }
     }
+}
+
+/// What decides a ceiling or a period: neither balances nor counters.
+fn relied_on(mut item: Item) -> Item {
+    let fields = ["cp", "gc", "tu", "rn", "ws", "wa", "sched"];
+    item.retain(|name, _| match name.rsplit_once('_') {
+        Some(("shard", _)) => true,
+        Some((_, field)) => fields.contains(&field),
+        None => matches!(name.as_str(), "rf" | "vu" | "sched"),
+    });
+    item
 }
 
 /// An item with what a write sets and removes on it. Balances and counters stay as they were read.
@@ -89,7 +99,10 @@ async fn refund(client: &Client, lease: &Lease, every: &[Kind], amount: i128) {
     // Without an image the schedule is unknown that a calendar period's end comes from.
     let is_known = |kind: &&Kind| lease.image.is_some() || **kind != Kind::Calendar;
     let kinds: Vec<Kind> = every.iter().filter(is_known).copied().collect();
-    let periods: Vec<Condition> = kinds.iter().flat_map(|kind| same_period(&lease.period, *kind)).collect();
+    let periods: Vec<Condition> = kinds
+        .iter()
+        .flat_map(|kind| same_period(&lease.period, *kind))
+        .collect();
     if let Some(image) = &lease.image {
         let mut below = pins(client, image);
         below.extend(periods.iter().cloned());
@@ -156,15 +169,10 @@ fn same_period(image: &Item, kind: Kind) -> Vec<Condition> {
 }
 
 fn ceiling(item: &Item, limit: &str) -> Option<i128> {
-    let bucket = Bucket::from_item(item).ok()?;
-    let count = bucket.fields.shard_count();
-    let limit = bucket.limit(limit)?;
-    let capacity = limit.capacity?;
-    let granted = match limit.grant_count {
-        Some(_) => capacity.share(grant_size(limit, count, capacity)),
-        None => capacity.share(count),
-    };
-    Some(granted.0 + limit.topped_up.unwrap_or_default().0)
+    let stored = |name| integer(item, &field(limit, name));
+    let grant = stored(LimitField::Gc).filter(|grant| *grant >= 1);
+    let grant = grant.unwrap_or_else(|| count_of(item).into());
+    Some(stored(LimitField::Cp)?.div_euclid(grant) + stored(LimitField::Tu).unwrap_or(0))
 }
 
 fn above(kinds: &[Kind], shard: u32, amount: i128, periods: Vec<Condition>) -> Update {

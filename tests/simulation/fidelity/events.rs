@@ -108,7 +108,11 @@ fn of_transaction(transaction: &Transaction) -> Vec<&'static str> {
             _ => None,
         })
         .collect();
-    let tops_up = |kind: Kind| updates.iter().any(|update| sets(update, &attribute(kind.limit(), LimitField::Tu)));
+    let tops_up = |kind: Kind| {
+        updates
+            .iter()
+            .any(|update| sets(update, &attribute(kind.limit(), LimitField::Tu)))
+    };
     match put {
         Some(put) => {
             events.push("shard created");

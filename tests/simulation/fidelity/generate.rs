@@ -6,7 +6,7 @@ use crate::client::integer;
 use crate::scenario::{PERIOD_MS, WINDOW_MS};
 
 /// Steps of a script.
-const STEPS: std::ops::Range<usize> = 8..26;
+const STEPS: std::ops::Range<usize> = 6..22;
 /// A base whose parts are whole tokens in every configuration, and whose shares are rounded.
 const BASES: [u32; 3] = [1004, 52, 20];
 /// What the operator may configure, in thousandths of the base.
@@ -36,20 +36,25 @@ pub fn script(seed: u64, number: u64) -> Script {
 fn step(script: &Script, stage: &Stage, rng: &mut fastrand::Rng) -> Step {
     let (shards, anyone) = (stage.shards(), rng.u8(0..CLIENTS));
     match rng.u32(0..100) {
-        0..=54 => acquire(script, rng, anyone),
-        55..=68 => Step::Pass { ms: pass(stage, rng) },
-        69..=76 => adjust(stage, rng).unwrap_or_else(|| acquire(script, rng, anyone)),
-        77..=81 => Step::Configure {
+        0..=48 => acquire(script, rng, anyone),
+        49..=61 => Step::Pass { ms: pass(stage, rng) },
+        62..=69 => adjust(stage, rng).unwrap_or_else(|| acquire(script, rng, anyone)),
+        70..=74 => Step::Configure {
             per_mille: CONFIGURATIONS[rng.usize(0..CONFIGURATIONS.len())],
         },
-        82..=85 if has_quota(script) && !shards.is_empty() => Step::TopUp {
+        75..=78 if has_quota(script) && !shards.is_empty() => Step::TopUp {
             tokens: rng.u32(1..=script.base),
         },
-        86..=88 if has_quota(script) => Step::Reset,
-        89..=91 if shards.len() > 1 => Step::Remove {
-            shard: shards.keys().copied().nth(rng.usize(0..shards.len())).unwrap_or(0),
+        79..=81 if has_quota(script) => Step::Reset,
+        82..=85 if shards.len() > 1 => Step::Remove {
+            // Without shard 0 counts disagree soonest.
+            shard: shards
+                .keys()
+                .copied()
+                .nth(rng.usize(0..shards.len()) / rng.usize(1..4))
+                .unwrap_or(0),
         },
-        92..=99 => interrupt(script, stage, rng),
+        86..=99 => interrupt(script, stage, rng),
         _ => acquire(script, rng, anyone),
     }
 }

@@ -123,7 +123,8 @@ impl Stage {
                 if let Poll::Ready(ended) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                     break ended;
                 }
-                let Some((number, call)) = table.waiting(0).and_then(|number| Some((number, table.take(number)?))) else {
+                let Some((number, call)) = table.waiting(0).and_then(|number| Some((number, table.take(number)?)))
+                else {
                     unreachable!("work that is not done waits for a call");
                 };
                 if !matches!(call, Call::Read(_)) {
@@ -186,7 +187,11 @@ impl Stage {
             }
             Step::Adjust { client, tokens } => {
                 let amount = i128::from(tokens) * TOKEN;
-                let adjustment = if amount < 0 { Adjustment::Refund(-amount) } else { Adjustment::Charge(amount) };
+                let adjustment = if amount < 0 {
+                    Adjustment::Refund(-amount)
+                } else {
+                    Adjustment::Charge(amount)
+                };
                 let work = operation(client);
                 Box::pin(adjust(work, self.leases.remove(&client)?, adjustment))
             }

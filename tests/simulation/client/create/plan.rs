@@ -80,7 +80,10 @@ impl Plan {
 
     /// The periods that the shard begins with.
     pub fn begun(&self, client: &Client) -> Vec<Begun> {
-        let calendar = client.scenario.has(Kind::Calendar).then(|| Begun::Edge(last_edge(client)));
+        let calendar = client
+            .scenario
+            .has(Kind::Calendar)
+            .then(|| Begun::Edge(last_edge(client)));
         calendar.into_iter().chain(self.window.map(Begun::Window)).collect()
     }
 
@@ -142,7 +145,8 @@ impl Plan {
                 self.fund(grant, siblings, moves);
             }
         }
-        self.item.extend(boundary.map(|boundary| ("vu".to_owned(), number(boundary.into()))));
+        self.item
+            .extend(boundary.map(|boundary| ("vu".to_owned(), number(boundary.into()))));
     }
 
     fn put(&mut self, kind: Kind, name: LimitField, value: i128) {
@@ -218,7 +222,11 @@ impl Plan {
     fn fund(&mut self, grant: &Granted, siblings: &BTreeMap<u32, Item>, moves: bool) {
         let funding = grant.funding;
         let held_back = !moves && !grant.is_fresh();
-        self.put(grant.kind, LimitField::Tk, if held_back { 0 } else { funding.amount().0 });
+        self.put(
+            grant.kind,
+            LimitField::Tk,
+            if held_back { 0 } else { funding.amount().0 },
+        );
         if let Funding::Move { donor, amount } = funding
             && amount > Millitokens::ZERO
             && moves
