@@ -171,7 +171,8 @@ impl Ledger {
         match self.kind {
             Kind::Calendar => edge_of(new.rf) > edge_of(old.rf) || after.rn != before.rn,
             _ => match (before.wa, after.wa) {
-                (Some(applied), Some(moved)) => moved != applied,
+                // A window ended twice at one instant moves `ws` alone.
+                (Some(applied), Some(moved)) => moved != applied || after.ws != before.ws && after.ws == Some(moved),
                 (None, Some(moved)) => {
                     after.ws == Some(moved) && (after.ws != before.ws || before.ws.is_some_and(|start| start > old.rf))
                 }
@@ -194,7 +195,9 @@ impl Ledger {
             .holdings
             .iter()
             .rposition(|holding| holding.shard == shard && holding.alive);
-        if self.kind == Kind::Session && event.writer == Writer::Operator {
+        let is_operator = event.writer == Writer::Operator;
+        let opened = after.ws.is_some_and(|start| start + WINDOW_MS > event.now);
+        if self.kind == Kind::Session && is_operator && !opened {
             // The window ends here; the next request opens another.
             if let Some(place) = previous {
                 let holding = &mut self.holdings[place];
@@ -212,7 +215,9 @@ impl Ledger {
             0
         };
         let since = self.since.get(&shard).copied().unwrap_or_default();
-        let granted = after.tk + after.tc - before.tc;
+        // A top-up begins a period where one is due, and is on top of its grant.
+        let topped_up = if is_operator { after.tu } else { 0 };
+        let granted = after.tk + after.tc - before.tc - topped_up;
         let least = if event.writer == Writer::Aggregator {
             share
         } else {
@@ -225,7 +230,6 @@ impl Ledger {
         } else {
             share.max(since.most_capacity / size)
         };
-        let is_operator = event.writer == Writer::Operator;
         let most = if before.tk > after.tk {
             most + since.refunded
         } else {
@@ -275,7 +279,7 @@ impl Ledger {
                 capacity: after.cp,
                 origin: Origin::Fresh,
                 admitted,
-                topped_up: 0,
+                topped_up,
                 excused,
                 late: false,
                 alive: true,
