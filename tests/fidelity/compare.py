@@ -6,6 +6,7 @@ than must, or where the scripts left something out that they are to cover.
 
 import argparse
 import collections
+import itertools
 import json
 import multiprocessing
 import subprocess
@@ -44,6 +45,7 @@ EVENTS = [
 ]
 LEAST_SCRIPTS = 1000
 WORKERS = 2
+SCRIPTS_A_TABLE = 20
 SHORTENING_SECONDS = 60
 
 
@@ -142,15 +144,24 @@ class engine:
 
 
 def connect(endpoint):
-    """A worker's own table and clients."""
-    global worker
+    """A worker's own tables and clients: another table now and then, since the engine slows down with its size."""
+    global workers
+    workers = fresh(endpoint)
+
+
+def fresh(endpoint):
     import peer
 
-    worker = peer.Peer(endpoint, f"fidelity-{multiprocessing.current_process().pid}")
+    for number in itertools.count():
+        player = peer.Peer(endpoint, f"fidelity-{multiprocessing.current_process().pid}-{number}")
+        for _ in range(SCRIPTS_A_TABLE):
+            yield player
+        player.close()
 
 
 def play(script):
     """One script on this worker's clients: also which table it was in, and how many buckets it left there."""
+    worker = next(workers)
     lines, count = differences(worker, script)
     return script, (worker.table, count), lines
 

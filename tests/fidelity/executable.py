@@ -1,7 +1,8 @@
-"""Prints the last executable that cargo's messages on standard input name."""
+"""Prints the executable of the target that is named, from cargo's messages on standard input."""
 
 import json
 import sys
 
-paths = [json.loads(line).get("executable") for line in sys.stdin]
-print([path for path in paths if path][-1])
+messages = [json.loads(line) for line in sys.stdin]
+paths = [m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == sys.argv[1]]
+print(paths[-1])
