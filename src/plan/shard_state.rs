@@ -1,7 +1,8 @@
 //! The records of one shard folded into one state.
 //!
 //! Item fields come from the last image; each limit comes whole from the last record in which it was visible, that
-//! is, whose old image knew it; consumption adds up over those records. What must stay true: the state is the same
+//! is, whose old image knew it; consumption adds up over those records. An INSERT begins
+//! another item, and forgets the one before. What must stay true: the state is the same
 //! however the batch was cut.
 
 use super::change::BucketChange;
@@ -41,9 +42,13 @@ impl<'s> ShardState<'s> {
         state
     }
 
-    /// Folds a later change of the same shard in.
+    /// Folds a later change of the same shard in. An item that was made anew starts anew: what the item before it held
+    /// must not be written under the new one's `rf`.
     pub fn fold(&mut self, change: &'s BucketChange<'s>) {
         self.last = &change.new;
+        if change.old.is_none() {
+            self.limits.clear();
+        }
         for limit in &change.new.limits {
             let Some(consumed) = change.consumed(limit) else {
                 continue;

@@ -12,6 +12,7 @@ mod refill;
 mod settle;
 mod shape;
 mod snapshot;
+mod twins;
 mod usage;
 
 pub use snapshot::Snapshot;
@@ -20,13 +21,14 @@ pub use usage::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use limiter_aggregator::item::Item;
-use limiter_aggregator::key::BucketKey;
+use limiter_aggregator::key::{BucketKey, ItemKey};
 use limiter_aggregator::record::ChangeKind;
 use limiter_aggregator::table::memory::StreamRecord;
 
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::{GROUP, Kind, Scenario};
 use drip::DripBook;
 use ledger::Ledger;
+use twins::Twins;
 
 /// Something that must never happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,8 @@ pub struct Event<'e> {
     pub truth: i128,
     /// Whether the entity was deleted before: records of its last life may still be under way.
     pub reborn: bool,
+    /// What is simulated.
+    pub scenario: Scenario,
     /// The owner's stamp now.
     pub owner: Option<(Option<i128>, Option<String>)>,
 }
@@ -108,6 +112,7 @@ pub struct Auditor {
     /// Shards that a client made at a count which shard 0 had left behind: nothing raises them if their client does
     /// not (ADR-133 does not pin a creation to the count it was planned at).
     stragglers: BTreeSet<u32>,
+    twins: Twins,
 }
 
 impl Auditor {
@@ -117,15 +122,20 @@ impl Auditor {
             scenario,
             calendar: Ledger::new(Kind::Calendar, scenario),
             session: Ledger::new(Kind::Session, scenario),
-            drip: DripBook::new(scenario),
+            drip: DripBook::new(),
             stragglers: BTreeSet::new(),
+            twins: Twins::default(),
         }
     }
 
     /// Enters what one call changed.
     pub fn enter(&mut self, event: &Event<'_>) -> Verdict {
+        // As they were before this write.
+        let twins = self.twins.shards().clone();
         for change in &event.changes {
-            shape::check(change, event)?;
+            let is_twin = self.twins.shards().contains(&change.shard);
+            self.twins.enter(change);
+            shape::check(change, event, self.scenario.lengths)?;
             if event.writer == Writer::Aggregator {
                 match (&change.old, &change.new) {
                     (None, Some(new)) => creation::check(change.shard, new, event)?,
@@ -133,7 +143,7 @@ impl Auditor {
                     (_, None) => {}
                 }
             }
-            self.drip.enter(change, event)?;
+            self.drip.enter(change, event, is_twin)?;
             if let (None, Some(new), Writer::Client) = (&change.old, &change.new, event.writer)
                 && new.count < event.truth
             {
@@ -141,10 +151,10 @@ impl Auditor {
             }
         }
         if self.scenario.has(Kind::Calendar) {
-            self.calendar.enter(event)?;
+            self.calendar.enter(event, &twins)?;
         }
         if self.scenario.has(Kind::Session) {
-            self.session.enter(event)?;
+            self.session.enter(event, &twins)?;
         }
         Ok(())
     }
@@ -157,17 +167,17 @@ impl Auditor {
 
     /// The entity was deleted whole: its next life owes nothing to the last.
     pub fn forget(&mut self) {
-        *self = Self::new(self.scenario);
+        *self = Self {
+            twins: std::mem::take(&mut self.twins),
+            ..Self::new(self.scenario)
+        };
     }
 }
 
 /// The changes of bucket shards among stream records.
 pub fn changes_of(records: &[StreamRecord]) -> Vec<Change> {
     let of = |record: &StreamRecord| {
-        let shard = BucketKey::parse(&record.key.pk)
-            .filter(|_| record.key.sk == "#STATE")?
-            .shard
-            .0;
+        let shard = simulated(&record.key)?.shard.0;
         let old = record
             .old
             .as_ref()
@@ -180,4 +190,22 @@ pub fn changes_of(records: &[StreamRecord]) -> Vec<Change> {
         })
     };
     records.iter().filter_map(of).collect()
+}
+
+/// The shard of the simulated bucket that a key names.
+pub fn simulated(key: &ItemKey) -> Option<BucketKey<'_>> {
+    BucketKey::parse(&key.pk).filter(|bucket| key.sk == "#STATE" && bucket.group == GROUP)
+}
+
+/// A bystander's bucket is one that no rule can use: an aggregator that writes to it took something for what it is
+/// not.
+pub fn left_alone(records: &[StreamRecord], writer: Writer) -> Verdict {
+    let is_bystander = |record: &&StreamRecord| record.key.sk == "#STATE" && simulated(&record.key).is_none();
+    let written = records
+        .iter()
+        .find(is_bystander)
+        .filter(|_| writer == Writer::Aggregator);
+    require(written.is_none(), "a bucket that no rule can use is left alone", || {
+        format!("{written:?}")
+    })
 }

@@ -13,6 +13,7 @@ mod refund;
 mod slow;
 
 pub use acquire::acquire;
+pub use doubling::outgrow;
 pub use old_writer::old_acquire;
 pub use operator::{Operation, operate};
 pub use refund::{Adjustment, Lease, adjust};

@@ -158,7 +158,8 @@ impl Observer for Coverage {
                 "windows: some lag"
             }),
             Step::Window { result, .. } => self.count(&format!("window {}", outcome(Some(result)))),
-            Step::Usage { .. } => self.count("usage"),
+            Step::Usage { result: None, .. } => self.count("usage skipped: counted before"),
+            Step::Usage { result, .. } => self.count(&format!("usage {}", outcome(*result))),
             Step::UsageUncounted(_) => self.count("usage uncounted"),
             Step::UsageReservedName { .. } => self.count("usage reserved name"),
             Step::CutShort => self.count("cut short"),

@@ -18,10 +18,14 @@ pub const START: i64 = 1_790_000_400_000;
 pub const PERIOD_MS: i64 = 600_000;
 /// Every ten minutes, as stored.
 pub const RESETS: &str = "1m*/10";
-/// Length of a session window in seconds.
+/// Length of a session window in seconds, until an operator changes it.
 pub const WINDOW_S: i64 = 600;
-/// The same in milliseconds.
-pub const WINDOW_MS: i64 = WINDOW_S * 1000;
+/// The shorter length that an operator may give it.
+pub const SHORT_WINDOW_S: i64 = 300;
+/// The parameter schedule of the dripping limit, where it has one: half of everything in the second half of a period.
+pub const HALVED: &str = "1m5-9,15-19,25-29,35-39,45-49,55-59s500";
+/// How long either half of that schedule lasts.
+pub const HALF_MS: i64 = PERIOD_MS / 2;
 
 /// The three kinds of limit, one of each at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +86,14 @@ pub struct Scenario {
     pub bad_schedules: bool,
     /// Whether work is refunded or charged after the fact.
     pub adjustments: bool,
+    /// Calls of an aggregator are refused for good, as by a lost permission.
+    pub denials: bool,
+    /// An operator changes the length of session windows.
+    pub lengths: bool,
+    /// The dripping limit has a parameter schedule.
+    pub scheduled: bool,
+    /// Buckets of other entities travel in the same batches, each with something about it that no rule can use.
+    pub bystanders: bool,
 }
 
 impl Scenario {
@@ -94,19 +106,24 @@ impl Scenario {
             limits[rng.usize(0..3)] = true;
         }
         let mut chance = |percent: u32| !calm && rng.u32(0..100) < percent;
+        let operator = chance(45);
         Self {
             seed,
             limits,
             call_faults: chance(60),
             delivery_faults: chance(60),
             open_fan_outs: chance(60),
-            operator: chance(45),
+            operator,
             removals: chance(55),
             old_writers: chance(10),
             old_items: chance(20),
             bad_schedules: chance(30),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },
+            denials: chance(20),
+            lengths: operator && chance(40),
+            bystanders: chance(50),
+            scheduled: rng.u32(0..100) < 30,
             write_budget: [8, 40, 200][rng.usize(0..3)],
         }
     }
@@ -127,6 +144,19 @@ impl Scenario {
             old_items: false,
             bad_schedules: false,
             adjustments: false,
+            denials: false,
+            lengths: false,
+            scheduled: false,
+            bystanders: false,
+        }
+    }
+
+    /// What is in force of the dripping limit's capacity or refill at an instant, by arithmetic and not by the schedule.
+    pub fn in_force(&self, amount: i128, now: i64) -> i128 {
+        if self.scheduled && now.rem_euclid(PERIOD_MS) >= HALF_MS {
+            amount / 2
+        } else {
+            amount
         }
     }
 
@@ -143,6 +173,8 @@ pub struct Configuration {
     pub base: i128,
     /// Thousandths of the base that are in force.
     pub per_mille: i128,
+    /// Length of session windows in seconds.
+    pub window_s: i64,
 }
 
 impl Default for Configuration {
@@ -151,6 +183,7 @@ impl Default for Configuration {
         Self {
             base: 1_000_003,
             per_mille: 1000,
+            window_s: WINDOW_S,
         }
     }
 }

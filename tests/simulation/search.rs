@@ -160,6 +160,10 @@ fn configurations() -> Vec<Configuration> {
         old_items: false,
         bad_schedules: false,
         adjustments: false,
+        denials: false,
+        lengths: false,
+        scheduled: false,
+        bystanders: false,
     };
     let all = Delivery::Next(100);
     let acquire = |client, amount| Step::Acquire(client, 1, amount);

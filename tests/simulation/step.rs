@@ -1,7 +1,7 @@
 //! One choice of the scheduler, as a plain value: a run is a list of these, and so is a minimised trace.
 
 use crate::client::{Adjustment, Operation};
-use crate::scenario::{PERIOD_MS, WINDOW_MS};
+use crate::scenario::{PERIOD_MS, SHORT_WINDOW_S, WINDOW_S};
 use crate::world::World;
 
 /// How one call fares.
@@ -15,6 +15,8 @@ pub enum Fate {
     Ambiguous,
     /// It takes effect, and its caller stops.
     Stopped,
+    /// It is refused, and would be refused again.
+    Denied,
 }
 
 /// What an aggregator is given.
@@ -26,6 +28,8 @@ pub enum Delivery {
     Rewound(u8, u8),
     /// The next records, in another order, some of them twice.
     Shuffled(u8),
+    /// The next records, to a batch that has no time left.
+    Late(u8),
 }
 
 /// One step.
@@ -43,6 +47,8 @@ pub enum Step {
     OldAcquire(u8, u32, i64),
     /// A client adjusts its last lease.
     Adjust(u8, Adjustment),
+    /// A client whose write found the write budget spent a while ago doubles the count.
+    Double(u8),
     /// The operator begins an operation.
     Operate(Operation),
     /// An actor's waiting call, by place, is decided.
@@ -57,13 +63,18 @@ pub enum Step {
     Rebirth(bool),
     /// The item's schedule becomes undecodable on every shard, or decodes again.
     BadSchedule(bool),
+    /// A bucket that no rule can use is written, of this oddity.
+    Bystander(u8),
 }
 
 impl Step {
     /// Who must be idle for the step to begin.
     pub fn actor(self) -> Option<u8> {
         match self {
-            Self::Acquire(client, ..) | Self::OldAcquire(client, ..) | Self::Adjust(client, _) => Some(client),
+            Self::Acquire(client, ..)
+            | Self::OldAcquire(client, ..)
+            | Self::Adjust(client, _)
+            | Self::Double(client) => Some(client),
             Self::Operate(_) => Some(World::CLIENTS),
             Self::Deliver(aggregator, _) => Some(World::CLIENTS + 1 + aggregator),
             _ => None,
@@ -77,10 +88,17 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     let busy = world.busy();
     if !busy.is_empty() && rng.u32(0..100) < 72 {
         let actor = busy[rng.usize(0..busy.len())];
-        let fate = match rng.u32(0..100) {
+        // What is asked while a rise is worked on is asked seldom, and fails the more often.
+        let dice = if world.is_rising() && World::is_aggregator(actor) {
+            40
+        } else {
+            100
+        };
+        let fate = match rng.u32(0..dice) {
             0..=1 if scenario.call_faults => Fate::Throttled,
             2..=3 if scenario.call_faults => Fate::Ambiguous,
             4 if scenario.call_faults => Fate::Stopped,
+            5..=6 if scenario.denials && World::is_aggregator(actor) => Fate::Denied,
             _ => Fate::Answered,
         };
         return Step::Call(actor, rng.u8(..), fate);
@@ -88,10 +106,13 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     // Growth is rare by itself, and most rules are about it.
     match world.pressure() {
         (count, true) if count < 32 && rng.u32(0..3) == 0 => return Step::Deliver(0, Delivery::Next(u8::MAX)),
-        (32, _) if scenario.removals && rng.u32(0..25) == 0 => return Step::Rebirth(true),
+        (32, _) if scenario.removals && rng.u32(0..12) == 0 => return Step::Rebirth(true),
         _ => {}
     }
     let client = rng.u8(0..World::CLIENTS);
+    if let Some(step) = meddle(world, rng, client) {
+        return step;
+    }
     match rng.u32(0..1000) {
         0..=299 => Step::Pass(if rng.u32(0..10) == 0 {
             rng.u32(0..20_000)
@@ -117,14 +138,46 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
         662..=689 if scenario.operator => Step::Operate(match rng.u32(0..4) {
             0 => Operation::TopUp(rng.i64(1..300_000).into()),
             1 => Operation::Reset,
-            _ => Operation::Configure([250, 500, 1000, 1500][rng.usize(0..4)]),
+            2 if scenario.lengths => Operation::Lengthen([SHORT_WINDOW_S, WINDOW_S][rng.usize(0..2)]),
+            _ => configure(rng),
         }),
         690..=693 if scenario.removals => Step::Remove(rng.u8(0..32) / rng.u8(1..6)),
         694..=702 if scenario.removals => Step::Rebirth(rng.bool()),
         703..=708 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
+        712..=715 if scenario.bystanders => Step::Bystander(rng.u8(..)),
+        716..=719 => Step::Double(client),
         709..=711 if scenario.delivery_faults => Step::Lose(rng.u8(0..World::AGGREGATORS), rng.u8(1..4)),
         _ => deliver(world, rng),
     }
+}
+
+/// What is rare by itself and matters most while a rise is on its way: a second doubling, an edge, an operator.
+fn meddle(world: &World, rng: &mut fastrand::Rng, client: u8) -> Option<Step> {
+    let scenario = world.scenario;
+    if !world.is_rising() {
+        // The aggregator is about to double: another may come first.
+        let races = world.pressure().1 && world.is_delivering() && rng.bool();
+        return races.then_some(Step::Double(client));
+    }
+    if rng.u32(0..6) > 0 {
+        return None;
+    }
+    Some(match rng.u32(0..10) {
+        0..=1 if scenario.operator => Step::Operate(configure(rng)),
+        2 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
+        3..=5 => Step::Edge(rng.i16(0..300)),
+        6 => Step::WindowEnd(rng.i16(0..300)),
+        7 => Step::Deliver(
+            u8::from(scenario.delivery_faults && rng.bool()),
+            Delivery::Next(u8::MAX),
+        ),
+        8 if scenario.removals && rng.u32(0..4) == 0 => Step::Remove(0),
+        _ => Step::Double(client),
+    })
+}
+
+fn configure(rng: &mut fastrand::Rng) -> Operation {
+    Operation::Configure([250, 500, 1000, 1500][rng.usize(0..4)])
 }
 
 fn amount(rng: &mut fastrand::Rng) -> i64 {
@@ -136,7 +189,8 @@ fn deliver(world: &World, rng: &mut fastrand::Rng) -> Step {
     // The second aggregator is a mistake of the operator's, and rare.
     let aggregator = u8::from(world.scenario.delivery_faults && rng.u32(0..8) == 0);
     let most = rng.u8(1..24);
-    let delivery = match rng.u32(0..10) {
+    let delivery = match rng.u32(0..40) / 4 {
+        2 if world.scenario.delivery_faults && rng.u32(0..4) == 0 => Delivery::Late(most),
         0 if world.scenario.delivery_faults => Delivery::Rewound(rng.u8(1..30), most),
         1 if world.scenario.delivery_faults => Delivery::Shuffled(most),
         _ => Delivery::Next(most),
@@ -145,11 +199,11 @@ fn deliver(world: &World, rng: &mut fastrand::Rng) -> Step {
 }
 
 /// The instant that a jump leads to.
-pub fn jump(step: Step, now: i64, window: Option<i64>) -> i64 {
+pub fn jump(step: Step, now: i64, window_end: Option<i64>) -> i64 {
     let target = match step {
         Step::Pass(millis) => now + i64::from(millis),
         Step::Edge(offset) => now - now.rem_euclid(PERIOD_MS) + PERIOD_MS + i64::from(offset),
-        Step::WindowEnd(offset) => window.map_or(now, |start| start + WINDOW_MS + i64::from(offset)),
+        Step::WindowEnd(offset) => window_end.map_or(now, |end| end + i64::from(offset)),
         _ => now,
     };
     target.max(now)

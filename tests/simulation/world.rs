@@ -4,6 +4,7 @@
 //! may happen in a shortened trace, does nothing.
 
 mod actor;
+mod bystander;
 pub mod calls;
 mod delivery;
 mod old_item;
@@ -15,11 +16,10 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
-use limiter_aggregator::key::BucketKey;
 use limiter_aggregator::table::memory::{MemoryTable, StreamRecord};
 use limiter_aggregator::units::EpochMillis;
 
-use crate::audit::{Auditor, Event, Snapshot, Verdict, Writer, changes_of};
+use crate::audit::{Auditor, Change, Event, Snapshot, Verdict, Writer, changes_of, left_alone, simulated};
 use crate::client::{self, Client, Ended, Lease, owner, shard_key};
 use crate::coverage::Coverage;
 use crate::port::StepTable;
@@ -48,6 +48,10 @@ pub struct World {
     uninterrupted: Rc<Cell<bool>>,
     life: u32,
     lost: bool,
+    /// Whether a call of an aggregator was refused for good: what it owed is never done.
+    denied: bool,
+    /// Where in the log the count last rose.
+    last_rise: Option<usize>,
     /// Whether any reader passed records over.
     passed_over: bool,
     /// Shard 0's count, and whether its write budget is short.
@@ -112,6 +116,8 @@ impl World {
             uninterrupted: Rc::new(Cell::new(false)),
             life: 1,
             lost: false,
+            denied: false,
+            last_rise: None,
             passed_over: false,
             pressure: (1, false),
         };
@@ -152,7 +158,7 @@ impl World {
     pub fn step(&mut self, step: Step) -> Verdict {
         match step {
             Step::Pass(_) | Step::Edge(_) | Step::WindowEnd(_) => {
-                self.now = jump(step, self.now, self.newest_window());
+                self.now = jump(step, self.now, self.newest_window_end());
                 self.memory.set_now(EpochMillis(self.now));
                 Ok(())
             }
@@ -173,6 +179,9 @@ impl World {
                 }),
                 None => Ok(()),
             },
+            Step::Double(number) => {
+                self.begin_request(number, Writer::Client, |client| Box::pin(client::outgrow(client)))
+            }
             Step::Operate(operation) => self.begin(Self::OPERATOR, 0, 0, Writer::Operator, |client| {
                 Box::pin(client::operate(client, operation))
             }),
@@ -181,6 +190,7 @@ impl World {
             Step::Remove(shard) => self.remove(shard),
             Step::Rebirth(reborn) => self.rebirth(reborn),
             Step::BadSchedule(bad) => self.bad_schedule(bad),
+            Step::Bystander(oddity) => self.bystander(oddity),
         }
     }
 
@@ -243,9 +253,11 @@ impl World {
             self.coverage.count(match fate {
                 Fate::Throttled => "fault: throttled",
                 Fate::Ambiguous => "fault: answer lost",
+                Fate::Denied => "fault: denied",
                 Fate::Stopped | Fate::Answered => "fault: stopped",
             });
         }
+        self.denied |= fate == Fate::Denied;
         let (answer, took_effect) = carry_out(&self.memory, &call, fate);
         if let Some(actor) = self.actors.get_mut(&number).filter(|_| self.remembers) {
             actor.remember(&answer);
@@ -322,6 +334,7 @@ impl World {
             .map(|actor| self.images(actor))
             .unwrap_or_default();
         let changes = changes_of(&records);
+        left_alone(&records, writer)?;
         let event = Event {
             writer,
             now,
@@ -329,6 +342,7 @@ impl World {
             shown,
             images,
             truth,
+            scenario: self.scenario,
             reborn,
             owner,
         };
@@ -338,6 +352,9 @@ impl World {
             self.auditor.enter(&event)
         };
         self.pressure = pressure;
+        if event.changes.iter().any(rises) {
+            self.last_rise = Some(self.log.len());
+        }
         for record in records {
             let json = record.to_json().to_string();
             self.log.push(LogRecord { record, json });
@@ -350,7 +367,7 @@ impl World {
         let mut latest: BTreeMap<u32, usize> = BTreeMap::new();
         for place in &actor.records {
             let record = &self.log[*place].record;
-            let bucket = BucketKey::parse(&record.key.pk).filter(|_| record.key.sk == "#STATE");
+            let bucket = simulated(&record.key);
             if let Some(bucket) = bucket.filter(|_| record.new.is_some()) {
                 let known = latest.entry(bucket.shard.0).or_insert(*place);
                 *known = (*known).max(*place);
@@ -434,10 +451,15 @@ impl World {
         }
     }
 
-    fn newest_window(&self) -> Option<i64> {
+    fn newest_window_end(&self) -> Option<i64> {
         self.shards()
             .values()
-            .filter_map(|shard| shard.limit(Kind::Session)?.ws)
+            .filter_map(|shard| shard.limit(Kind::Session)?.window_end())
             .max()
     }
+}
+
+fn rises(change: &Change) -> bool {
+    let count = |shard: &Option<Snapshot>| shard.as_ref().map(|shard| shard.count);
+    change.shard == 0 && change.old.is_some() && count(&change.new) > count(&change.old)
 }

@@ -154,6 +154,11 @@ impl Builder {
             let applied = attribute(limit.name, LimitField::Wa);
             let read = limit.window_applied.map(|applied| number(applied.0.into()));
             self.conditions.push(Condition::as_read(&applied, read));
+            // An operator's other length leaves nothing else behind where `vu` was 0 before: the window would be
+            // rolled, or `vu` set, past its end.
+            let length = limit.window_length_s.map(|length| number(length.into()));
+            self.conditions
+                .push(Condition::as_read(attribute(limit.name, LimitField::Rsa), length));
             if limit.window_applied != Some(start) {
                 self.set(applied, start);
             }

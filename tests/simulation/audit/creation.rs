@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, require};
-use crate::scenario::{Kind, WINDOW_MS};
+use crate::scenario::Kind;
 
 pub fn check(shard: u32, new: &Snapshot, event: &Event<'_>) -> Verdict {
     let seen = || {
@@ -41,7 +41,8 @@ pub fn check(shard: u32, new: &Snapshot, event: &Event<'_>) -> Verdict {
         let (Some(numbers), Some(source)) = (new.limit(kind), zero.limit(kind)) else {
             continue;
         };
-        let same = (numbers.cp, numbers.ra, numbers.rp) == (source.cp, source.ra, source.rp);
+        let of = |own: &Numbers| (own.cp, own.ra, own.rp, own.length);
+        let same = of(numbers) == of(source);
         require(same, "nothing is created from an image that an operator overtook", seen)?;
         require(numbers.tc == 0, "a new shard has consumed nothing", seen)?;
         require(
@@ -51,7 +52,7 @@ pub fn check(shard: u32, new: &Snapshot, event: &Event<'_>) -> Verdict {
         )?;
         if kind == Kind::Drip {
             require(
-                numbers.tk == numbers.cp / new.count,
+                numbers.tk == event.scenario.in_force(numbers.cp, event.now) / new.count,
                 "a new shard starts with its share of a drip",
                 seen,
             )?;
@@ -86,9 +87,7 @@ fn donor(shard: u32, kind: Kind, new: &Snapshot, numbers: &Numbers, event: &Even
         .collect();
     let current = |item: &Snapshot, own: &Numbers| match kind {
         Kind::Calendar => edge_of(event.now) <= item.rf,
-        _ => own
-            .ws
-            .is_some_and(|start| start + WINDOW_MS > event.now && start <= own.wa.unwrap_or(item.rf)),
+        _ => own.window_end().is_some_and(|end| end > event.now) && own.ws <= own.wa.or(Some(item.rf)),
     };
     let size = |item: &Snapshot, own: &Numbers| match own.gc {
         Some(size) if size >= 1 => size,
@@ -130,6 +129,22 @@ fn donor(shard: u32, kind: Kind, new: &Snapshot, numbers: &Numbers, event: &Even
             seen,
         ),
         Some((_, id)) => {
+            // Not only as it was read: a donor that was granted anew meanwhile would pay from what is another period's. A
+            // start that was propagated to it since leaves its balance what it was.
+            let donors = event.changes.iter().filter(|change| change.shard == id);
+            for paid in donors
+                .filter_map(|change| change.old.as_ref())
+                .filter(|_| debited == [id])
+            {
+                let wa = |item: &Snapshot| item.limit(kind).and_then(|own| own.wa);
+                let same = match kind {
+                    Kind::Calendar => edge_of(event.now) <= paid.rf,
+                    _ => read.get(&id).map(wa) == Some(wa(paid)),
+                };
+                require(same, "a donor pays from its grant of this period", || {
+                    format!("{}, {paid:?}", seen())
+                })?;
+            }
             require(
                 debited.iter().all(|other| *other == id),
                 "the smallest covering grant pays",

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::snapshot::{Numbers, Snapshot};
 use super::{Change, Event, Verdict, Writer, require};
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::Kind;
 
 /// What was in force on a shard since `rf` last moved.
 #[derive(Clone, Copy, Debug)]
@@ -18,36 +18,28 @@ struct Since {
     most: Numbers,
     least_capacity: i128,
     least_consumed: [i128; 2],
-    /// A client clamped under a clock behind `rf`, which leaves no mark: an aggregator may do it again.
-    unmarked: bool,
-    /// The same by an aggregator: what its pins leave open is a second clamp of a balance above the ceiling again.
-    repeatable: bool,
+    /// Somebody clamped under a clock behind `rf`, which leaves no mark: a client may do it again, an aggregator what
+    /// its pins leave open, a second clamp of a balance above the ceiling again.
+    clamped: bool,
 }
 
 /// The book of every shard.
 #[derive(Clone, Debug)]
 pub struct DripBook {
-    scenario: Scenario,
     since: BTreeMap<u32, Since>,
 }
 
 impl DripBook {
-    pub fn new(scenario: Scenario) -> Self {
-        Self {
-            scenario,
-            since: BTreeMap::new(),
-        }
+    pub fn new() -> Self {
+        Self { since: BTreeMap::new() }
     }
 
-    pub fn enter(&mut self, change: &Change, event: &Event<'_>) -> Verdict {
+    pub fn enter(&mut self, change: &Change, event: &Event<'_>, is_twin: bool) -> Verdict {
         let Some(new) = &change.new else {
             self.since.remove(&change.shard);
             return Ok(());
         };
-        if let Some(old) = &change.old
-            && !self.scenario.old_writers
-        {
-            let exempts_clients = self.scenario.operator || self.scenario.skew > 0;
+        if let Some(old) = &change.old {
             let since = self
                 .since
                 .get(&change.shard)
@@ -62,8 +54,8 @@ impl DripBook {
                     before,
                     after,
                     since: &since,
+                    is_twin,
                     place: 0,
-                    exempts_clients,
                 }
                 .check()?;
             }
@@ -75,8 +67,8 @@ impl DripBook {
                 before: &old.wcu,
                 after: &new.wcu,
                 since: &since,
+                is_twin,
                 place: 1,
-                exempts_clients,
             }
             .check()?;
         }
@@ -88,9 +80,7 @@ impl DripBook {
         since.note(new);
         if let (Some(old), false) = (&change.old, moved) {
             let put_in = |shard: &Snapshot| shard.limit(Kind::Drip).map_or(0, Numbers::put_in);
-            let clamped = put_in(new) < put_in(old);
-            since.unmarked |= clamped && event.writer != Writer::Aggregator;
-            since.repeatable |= clamped && event.writer == Writer::Aggregator;
+            since.clamped |= put_in(new) < put_in(old);
         }
         Ok(())
     }
@@ -104,8 +94,7 @@ impl Since {
             most: drip,
             least_capacity: drip.cp,
             least_consumed: [drip.tc, snapshot.wcu.tc],
-            unmarked: false,
-            repeatable: false,
+            clamped: false,
         }
     }
 
@@ -127,8 +116,8 @@ struct Limit<'l> {
     before: &'l Numbers,
     after: &'l Numbers,
     since: &'l Since,
+    is_twin: bool,
     place: usize,
-    exempts_clients: bool,
 }
 
 impl Limit<'_> {
@@ -156,11 +145,10 @@ impl Limit<'_> {
             }
         } else if put_in < 0 {
             let kept = self.after.put_in() >= self.lowest_ceiling() + self.since.least_consumed[self.place];
-            // Clients pin neither `cp` nor what another slow client took: exact for them without operator and skew.
-            let clients = self.event.writer != Writer::Aggregator && self.exempts_clients;
-            let again = self.since.repeatable && self.before.tk > self.lowest_ceiling();
+            let is_above = self.before.tk > self.lowest_ceiling() || self.event.writer != Writer::Aggregator;
+            let again = self.since.clamped && is_above;
             require(
-                kept || clients || again || self.since.unmarked,
+                kept || again || self.is_twin,
                 "a clamp takes only what is above the ceiling, once",
                 seen,
             )?;
@@ -168,11 +156,16 @@ impl Limit<'_> {
         Ok(())
     }
 
+    /// What the parameter schedule leaves of an amount by the writer's clock (R1).
+    fn in_force(&self, amount: i128) -> i128 {
+        self.event.scenario.in_force(amount, self.event.now)
+    }
+
     fn rate(&self) -> i128 {
         if self.place == 1 {
             self.before.ra
         } else {
-            self.since.most.ra.max(self.before.ra) / self.since.least_count
+            self.in_force(self.since.most.ra.max(self.before.ra)) / self.since.least_count
         }
     }
 
@@ -180,7 +173,7 @@ impl Limit<'_> {
         if self.place == 1 {
             self.before.cp
         } else {
-            self.since.most.cp.max(self.before.cp) / self.since.least_count
+            self.in_force(self.since.most.cp.max(self.before.cp)) / self.since.least_count
         }
     }
 
@@ -189,7 +182,7 @@ impl Limit<'_> {
         if self.place == 1 {
             self.before.cp
         } else {
-            self.since.least_capacity.min(self.before.cp) / self.old.count
+            self.in_force(self.since.least_capacity.min(self.before.cp)) / self.old.count
         }
     }
 }

@@ -12,7 +12,11 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug)]
 pub struct Holding {
     pub shard: u32,
+    /// Of its period.
     pub start: i64,
+    /// When it was granted, by its writer's clock, and not before the period: shards may be staggered (ADR-140), and a
+    /// slot that one shard held until its window ended may be another's from then on.
+    pub since: i64,
     pub end: i64,
     pub size: i128,
     pub granted: i128,
@@ -20,17 +24,21 @@ pub struct Holding {
     pub origin: Origin,
     pub admitted: i128,
     pub topped_up: i128,
+    /// Taken by old writers while the reset was pending.
+    pub unheeded: i128,
     /// Another grant may overlap this one, for one of the reasons above.
     pub excused: bool,
     /// Made by a late request from tokens of a later period: the reset that this waits for replaces them.
     pub late: bool,
+    /// An old writer took `rf` back before its period.
+    pub taken_back: bool,
     pub alive: bool,
 }
 
 impl Holding {
-    /// Whether its period contains an instant.
+    /// Whether it was held at an instant.
     pub fn at(&self, instant: i64) -> bool {
-        self.start <= instant && instant < self.end
+        self.since <= instant && instant < self.end
     }
 }
 
@@ -40,6 +48,8 @@ pub struct Since {
     pub least_consumed: i128,
     pub least_capacity: i128,
     pub most_capacity: i128,
+    /// The lowest count since: an old writer does not pin it.
+    pub least_count: i128,
     /// Given back by refunds.
     pub refunded: i128,
     /// Moved to new siblings.

@@ -19,12 +19,12 @@
 //!   `tk` from above for raised balances only);
 //! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::holding::{Holding, Origin, Since};
 use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, Writer, require};
-use crate::scenario::{Kind, PERIOD_MS, Scenario, WINDOW_MS};
+use crate::scenario::{Kind, PERIOD_MS, Scenario};
 
 /// The book of one quota.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub struct Ledger {
     holdings: Vec<Holding>,
     since: BTreeMap<u32, Since>,
     most_capacity: i128,
-    /// Shard 0 was lost, and with it the count.
-    lost_count: bool,
+    /// The most that any shard of this life counted: shard 0 counts less only where it was lost, and with it the count.
+    most_count: i128,
 }
 
 impl Ledger {
@@ -46,20 +46,22 @@ impl Ledger {
             holdings: vec![],
             since: BTreeMap::new(),
             most_capacity: 0,
-            lost_count: false,
+            most_count: 0,
         }
     }
 
     /// Enters one call.
-    pub fn enter(&mut self, event: &Event<'_>) -> Verdict {
-        if self.scenario.old_writers {
-            return Ok(());
-        }
+    pub fn enter(&mut self, event: &Event<'_>, twins: &BTreeSet<u32>) -> Verdict {
+        let counts = event.changes.iter().filter_map(|change| change.new.as_ref());
+        self.most_count = counts.map(|new| new.count).fold(self.most_count, i128::max);
         let (mut inserted, mut debited) = (None, 0);
         for change in &event.changes {
             match (&change.old, &change.new) {
                 (None, Some(new)) => inserted = Some((change.shard, new)),
-                (Some(old), Some(new)) => debited += self.modified(change.shard, old, new, event)?,
+                (Some(old), Some(new)) => {
+                    let is_twin = twins.contains(&change.shard);
+                    debited += self.modified(change.shard, old, new, event, is_twin)?;
+                }
                 (_, None) => self.removed(change.shard),
             }
         }
@@ -85,15 +87,22 @@ impl Ledger {
         old: &Snapshot,
         new: &Snapshot,
         event: &Event<'_>,
+        is_twin: bool,
     ) -> Result<i128, super::Violation> {
         let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
             return Ok(0);
         };
+        if self.kind == Kind::Calendar && edge_of(new.rf) < edge_of(old.rf) {
+            self.taken_back(shard);
+        }
+        if before.length != after.length {
+            self.lengthened(shard, after.length);
+        }
         if self.is_swallowed(old, new, before, after, event) {
             return Ok(0);
         }
         if self.is_regranted(old, new, before, after) {
-            self.regranted(shard, old, new, event)?;
+            self.regranted(shard, old, new, event, is_twin)?;
             return Ok(0);
         }
         let consumed = after.tc - before.tc;
@@ -123,17 +132,37 @@ impl Ledger {
             let since = self.since.get(&shard).copied().unwrap_or_default();
             let size = before.gc.filter(|size| *size >= 1).unwrap_or(old.count);
             let ceiling = since.least_capacity.min(before.cp) / size + before.tu;
-            let kept = after.put_in() >= ceiling + since.least_consumed;
+            let kept = after.put_in() + since.moved_out >= ceiling + since.least_consumed;
             // With `rf` unmoved and `vu` set back to 0 meanwhile, a second client cannot tell that the first clamped.
             let again = self.since.get(&shard).is_some_and(|since| since.unmarked);
             if let Some(since) = self.since.get_mut(&shard) {
                 since.unmarked |= old.rf == new.rf;
             }
-            // Nor do clients pin `cp`, which an operator may have changed twice meanwhile.
-            let unseen = again || event.writer == Writer::Client && self.scenario.operator;
-            return require(kept || unseen, "a clamp of a quota leaves its ceiling", seen).map(|()| 0);
+            return require(kept || again, "a clamp of a quota leaves its ceiling", || {
+                format!("{}, least kept {ceiling} + {}", seen(), since.least_consumed)
+            })
+            .map(|()| 0);
         }
         Ok(put_in)
+    }
+
+    /// An old writer's clock took `rf` back before the edge: the reset will be made again.
+    fn taken_back(&mut self, shard: u32) {
+        let mut own = self.holdings.iter_mut();
+        if let Some(holding) = own.rfind(|holding| holding.shard == shard && holding.alive) {
+            (holding.taken_back, holding.excused) = (true, true);
+        }
+    }
+
+    /// An operator gave the windows another length, shard by shard: until the next window nothing that was granted says
+    /// how much may be granted beside it.
+    fn lengthened(&mut self, shard: u32, length: i64) {
+        for holding in &mut self.holdings {
+            holding.excused = true;
+            if holding.shard == shard && holding.alive {
+                holding.end = holding.start + length;
+            }
+        }
     }
 
     /// A writer whose clock lies before an edge moves `rf` to a window's start after it: the reset is lost, the balance
@@ -181,7 +210,7 @@ impl Ledger {
         }
     }
 
-    fn regranted(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
+    fn regranted(&mut self, shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>, is_twin: bool) -> Verdict {
         let (Some(before), Some(after)) = (old.limit(self.kind), new.limit(self.kind)) else {
             return Ok(());
         };
@@ -196,7 +225,7 @@ impl Ledger {
             .iter()
             .rposition(|holding| holding.shard == shard && holding.alive);
         let is_operator = event.writer == Writer::Operator;
-        let opened = after.ws.is_some_and(|start| start + WINDOW_MS > event.now);
+        let opened = after.ws.is_some_and(|start| start + after.length > event.now);
         if self.kind == Kind::Session && is_operator && !opened {
             // The window ends here; the next request opens another.
             if let Some(place) = previous {
@@ -205,8 +234,9 @@ impl Ledger {
             }
             return Ok(());
         }
-        let size = after.gc.filter(|size| *size >= 1).unwrap_or(new.count);
-        require(after.gc.is_some(), "a grant records its size", seen)?;
+        let is_old = event.writer == Writer::OldRelease;
+        require(after.gc.is_some() || is_old, "a grant records its size", seen)?;
+        let size = after.gc.filter(|size| *size >= 1 && !is_old).unwrap_or(new.count);
         let share = after.cp / size;
         let is_roll = self.kind == Kind::Session && after.ws == before.ws;
         let spent = if is_roll {
@@ -227,21 +257,21 @@ impl Ledger {
         // Clients do not pin `cp`, and `vu` = 0 does not show them a second change: only the aggregator is exact here.
         let most = if event.writer == Writer::Aggregator {
             share
+        } else if is_old {
+            share.max(since.most_capacity / since.least_count.max(1))
         } else {
             share.max(since.most_capacity / size)
         };
-        let most = if before.tk > after.tk {
+        // Neither an operator nor an old writer pins a balance that it raises.
+        let is_pinned = matches!(event.writer, Writer::Aggregator | Writer::Client);
+        let most = if before.tk > after.tk || !is_pinned {
             most + since.refunded
         } else {
             most
         };
+        require(granted <= most - spent, "a grant is no more than the share", seen)?;
         require(
-            is_operator || granted <= most - spent,
-            "a grant is no more than the share",
-            seen,
-        )?;
-        require(
-            granted >= least - spent - late,
+            granted >= least - spent - late || is_twin,
             "a grant is no less than the share",
             seen,
         )?;
@@ -257,22 +287,21 @@ impl Ledger {
         if let Some(place) = previous {
             let last = self.holdings[place];
             let again = last.start >= start && last.origin != Origin::Pending && after.rn == before.rn;
+            let again = again && !last.taken_back;
             require(!again, "a shard is granted once per period", seen)?;
             self.holdings[place].alive = false;
             if last.origin == Origin::Pending {
                 self.holdings.remove(place);
             }
         }
-        let excused = self.lost_count
-            || event.reborn && size != event.truth
-            || late
-            || size < event.truth
-            || before.gc.is_none() && old.count < event.truth;
+        let excused =
+            self.is_count_lost(event) || late || size < event.truth || before.gc.is_none() && old.count < event.truth;
         let admitted = spent + (after.tc - before.tc);
         self.hold(
             Holding {
                 shard,
                 start,
+                since: start.max(event.now),
                 end,
                 size,
                 granted: share,
@@ -280,12 +309,18 @@ impl Ledger {
                 origin: Origin::Fresh,
                 admitted,
                 topped_up,
+                unheeded: 0,
                 excused,
                 late: false,
+                taken_back: false,
                 alive: true,
             },
             event,
         )
+    }
+
+    fn is_count_lost(&self, event: &Event<'_>) -> bool {
+        event.truth < self.most_count
     }
 
     fn period(&self, snapshot: &Snapshot, numbers: &Numbers) -> (i64, i64) {
@@ -296,7 +331,7 @@ impl Ledger {
             }
             _ => {
                 let start = numbers.wa.or(numbers.ws).unwrap_or(snapshot.rf);
-                (start, start + WINDOW_MS)
+                (start, start + numbers.length)
             }
         }
     }
@@ -314,11 +349,10 @@ impl Ledger {
         let size = numbers.gc.filter(|size| *size >= 1).unwrap_or(new.count);
         let held = numbers.put_in();
         let (start, end) = self.period(new, &numbers);
-        // Its client knew a count of the entity's last life.
-        self.lost_count |= event.reborn && size > event.truth;
         let mut holding = Holding {
             shard,
             start,
+            since: start.max(event.now),
             end,
             size,
             granted: 0,
@@ -326,17 +360,17 @@ impl Ledger {
             origin: Origin::Moved,
             admitted: numbers.tc,
             topped_up: 0,
-            excused: self.lost_count
-                || event.reborn && size != event.truth
-                || numbers.gc.is_none()
-                || size < event.truth,
+            unheeded: 0,
+            excused: self.is_count_lost(event) || numbers.gc.is_none() || size < event.truth,
             late: false,
+            taken_back: false,
             alive: true,
         };
         // Its siblings are in a later period already: its own is over, and only late requests can spend it.
-        holding.late = self.holdings.iter().any(|other| other.alive && other.start >= end);
+        holding.late = self.holdings.iter().any(|other| other.start >= end);
         // A window that an operator ended still looks open to a clock behind the operator's.
-        let ends_between_clocks = self.kind == Kind::Session && end - event.now <= 2 * self.scenario.skew;
+        let skew = self.scenario.skew;
+        let ends_between_clocks = self.kind == Kind::Session && skew > 0 && end - event.now <= 2 * skew;
         holding.excused |= holding.late || ends_between_clocks;
         if debited != 0 || held == 0 {
             require(held == -debited, "a move puts in what it takes out", seen)?;
@@ -351,9 +385,7 @@ impl Ledger {
         let is_copy = event.writer == Writer::Aggregator;
         let waits = match self.kind {
             Kind::Calendar => edge_of(event.now) > new.rf,
-            _ => numbers
-                .ws
-                .is_none_or(|start| start + WINDOW_MS <= event.now || Some(start) != numbers.wa),
+            _ => numbers.window_end().is_none_or(|end| end <= event.now) || numbers.ws != numbers.wa,
         };
         holding.origin = if is_copy && waits {
             Origin::Pending
@@ -373,8 +405,8 @@ impl Ledger {
                 let least = old.size.min(new.size);
                 old.origin == Origin::Fresh
                     && !old.excused
-                    && old.start < new.end
-                    && new.start < old.end
+                    && old.since < new.end
+                    && new.since < old.end
                     && i128::from(old.shard) % least == i128::from(new.shard) % least
             });
             require(clash.is_none(), "fresh grants cover disjoint slots", || {
@@ -384,9 +416,8 @@ impl Ledger {
                 )
             })?;
         }
-        let (shard, start) = (new.shard, new.start);
         self.holdings.push(new);
-        self.bounded(shard, start)
+        self.bounded(new.shard, new.since.max(event.now))
     }
 
     /// Admission: at no instant do the periods that contain it admit more than the capacity.
@@ -401,7 +432,8 @@ impl Ledger {
             .filter(|holding| holding.excused)
             .map(|holding| holding.granted)
             .sum();
-        let most = self.most_capacity + topped_up + excused;
+        let unheeded: i128 = self.holdings.iter().filter(at).map(|holding| holding.unheeded).sum();
+        let most = self.most_capacity + topped_up + excused + unheeded;
         require(admitted <= most, "admitted is at most the capacity", || {
             let holdings: Vec<_> = self.holdings.iter().filter(at).collect();
             format!(
@@ -425,25 +457,31 @@ impl Ledger {
             return Ok(());
         };
         holding.admitted += amount;
-        let (start, end, pending) = (holding.start, holding.end, holding.origin == Origin::Pending);
+        if event.writer == Writer::OldRelease && holding.origin == Origin::Pending {
+            holding.unheeded += amount.max(0);
+        }
+        let (since, end, pending) = (holding.since, holding.end, holding.origin == Origin::Pending);
         let late = event.now < end;
-        require(!pending || amount < 0 || late, "a pending copy is not spent", || {
-            format!(
-                "{:?} shard {shard} by {:?} at {}: {amount}",
-                self.kind, event.writer, event.now
-            )
-        })?;
-        self.bounded(shard, start)
+        // Old writers heed no `vu` (ADR-140).
+        let is_old = event.writer == Writer::OldRelease;
+        require(
+            !pending || amount < 0 || late || is_old,
+            "a pending copy is not spent",
+            || {
+                format!(
+                    "{:?} shard {shard} by {:?} at {}: {amount}",
+                    self.kind, event.writer, event.now
+                )
+            },
+        )?;
+        self.bounded(shard, since)?;
+        self.bounded(shard, since.max(event.now))
     }
 
     fn removed(&mut self, shard: u32) {
         self.since.remove(&shard);
-        self.lost_count |= shard == 0;
-        for holding in self
-            .holdings
-            .iter_mut()
-            .filter(|holding| holding.shard == shard && holding.alive)
-        {
+        // With the item its earlier windows are forgotten too, and another clock may open one that overlaps them.
+        for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard) {
             holding.alive = false;
             holding.excused = true;
         }
@@ -466,6 +504,7 @@ impl Ledger {
                 least_consumed: after.tc,
                 least_capacity: after.cp,
                 most_capacity: after.cp,
+                least_count: new.map_or(1, |new| new.count),
                 refunded: 0,
                 unmarked: false,
                 moved_out: 0,

@@ -2,7 +2,7 @@
 
 use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, require};
-use crate::scenario::{Kind, WINDOW_MS};
+use crate::scenario::{HALF_MS, Kind};
 
 pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
     let seen = || {
@@ -116,6 +116,12 @@ fn window(before: &Numbers, after: &Numbers, old: &Snapshot, new: &Snapshot, eve
             event.now, old.rf, new.rf, new.vu
         )
     };
+    // Another length means that an operator changed it: left alone (R11).
+    require(
+        before.length == 0 || after.length == before.length,
+        "the aggregator gives no window another length",
+        seen,
+    )?;
     if after.ws != before.ws {
         require(after.tk == before.tk, "only a start travels, never tokens", seen)?;
         require(after.wa == before.wa, "a propagated window is not yet applied", seen)?;
@@ -126,14 +132,18 @@ fn window(before: &Numbers, after: &Numbers, old: &Snapshot, new: &Snapshot, eve
         )?;
         require(new.vu == Some(0), "a propagated window stops the fast path", seen)?;
         let start = after.ws.unwrap_or(0);
-        let ended = before.ws.is_none_or(|own| own <= start - WINDOW_MS);
+        let ended = before.ws.is_none_or(|own| own <= start - after.length);
         require(ended, "a start is written only over a window that had ended", seen)?;
         require(
             before.wa.is_some() || old.rf < start,
             "an unmarked shard is told only of later windows",
             seen,
         )?;
-        require(start + WINDOW_MS > event.now, "an ended window is not propagated", seen)?;
+        require(
+            start + after.length > event.now,
+            "an ended window is not propagated",
+            seen,
+        )?;
     }
     if after.wa != before.wa && after.tk != before.tk {
         require(
@@ -142,7 +152,7 @@ fn window(before: &Numbers, after: &Numbers, old: &Snapshot, new: &Snapshot, eve
             seen,
         )?;
         require(
-            before.ws.is_some_and(|start| start + WINDOW_MS > event.now),
+            before.window_end().is_some_and(|end| end > event.now),
             "an ended window is not rolled",
             seen,
         )?;
@@ -171,8 +181,12 @@ fn restamp(old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
             seen,
         )?;
     }
+    if new.limit(Kind::Drip).is_some() && event.scenario.scheduled {
+        let half = event.now - event.now.rem_euclid(HALF_MS) + HALF_MS;
+        require(after <= half, "vu ends with the parameters in force", seen)?;
+    }
     if let Some(session) = new.limit(Kind::Session) {
-        let end = session.ws.map_or(event.now, |start| start + WINDOW_MS);
+        let end = session.window_end().unwrap_or(event.now);
         require(after <= end, "vu ends with the window", seen)?;
     }
     for kind in [Kind::Calendar, Kind::Session] {

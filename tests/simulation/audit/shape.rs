@@ -1,9 +1,10 @@
 //! What never goes backward, whoever writes (ADR-140: `rf`; ADR-145: counts).
 
 use super::{Change, Event, Verdict, Writer, require};
-use crate::scenario::{Kind, WINDOW_MS};
+use crate::scenario::{Kind, SHORT_WINDOW_S};
 
-pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
+/// `lengths` says that an operator changes the length of windows.
+pub fn check(change: &Change, event: &Event<'_>, lengths: bool) -> Verdict {
     let (Some(old), Some(new)) = (&change.old, &change.new) else {
         return Ok(());
     };
@@ -32,13 +33,18 @@ pub fn check(change: &Change, event: &Event<'_>) -> Verdict {
             // A client pins `vu`, and cannot tell a propagation's 0 from an earlier one: it may open a window over one
             // that it was not shown, but never over one that the shard had applied (ADR-140, "staggered").
             let unseen = event.writer == Writer::Client && old.vu == Some(0) && before.wa.is_none_or(|wa| wa < start);
+            // Nor can it tell that the length changed meanwhile.
+            let length = match event.writer {
+                Writer::Client if lengths => SHORT_WINDOW_S * 1000,
+                _ => before.length,
+            };
             let last = if unseen {
-                before.wa.unwrap_or(moved - WINDOW_MS)
+                before.wa.unwrap_or(moved - length)
             } else {
                 start
             };
             require(
-                moved >= last + WINDOW_MS,
+                moved >= last + length,
                 "a window opens only after the last has ended",
                 seen,
             )?;

@@ -14,6 +14,8 @@ pub struct Numbers {
     pub cp: i128,
     pub ra: i128,
     pub rp: i128,
+    /// Length of its windows in milliseconds; 0 where it has none.
+    pub length: i64,
     pub ws: Option<i64>,
     pub wa: Option<i64>,
     pub wtc: Option<i128>,
@@ -31,6 +33,7 @@ impl Numbers {
             cp: number(limit.capacity),
             ra: number(limit.refill),
             rp: limit.period_ms.unwrap_or(0),
+            length: limit.window_length_ms().unwrap_or(0),
             ws: limit.window_start.map(|start| start.0),
             wa: limit.window_applied.map(|applied| applied.0),
             wtc: limit.consumed_at_window.map(|consumed| consumed.0),
@@ -38,6 +41,11 @@ impl Numbers {
             tu: number(limit.topped_up),
             rn: integer(item, &format!("b_{}_rn", limit.name)).unwrap_or(0),
         }
+    }
+
+    /// When its window ends, by the length that is on the item now.
+    pub fn window_end(&self) -> Option<i64> {
+        Some(self.ws? + self.length)
     }
 
     /// What was ever put in: neither consumption nor a refund changes it.

@@ -8,8 +8,9 @@ use limiter_aggregator::item::{AttributeValue, Item};
 use limiter_aggregator::record::ChangeKind;
 use limiter_aggregator::table::memory::StreamRecord;
 
-use super::{Verdict, require};
+use super::{Verdict, require, simulated};
 use crate::client::integer;
+use crate::scenario::GROUP;
 
 const HOUR_MS: i64 = 3_600_000;
 /// The kinds of window that the aggregators keep.
@@ -21,7 +22,7 @@ type Totals = BTreeMap<(String, i64), BTreeMap<String, i128>>;
 /// Every record's consumption, in whole tokens, is in the snapshots of its windows once.
 pub fn counted<'r>(records: impl Iterator<Item = &'r StreamRecord>, items: impl Iterator<Item = Item>) -> Verdict {
     let mut consumed = Totals::new();
-    for record in records.filter(|record| record.key.sk == "#STATE" && record.kind != ChangeKind::Remove) {
+    for record in records.filter(|record| simulated(&record.key).is_some() && record.kind != ChangeKind::Remove) {
         enter(record, &mut consumed);
     }
     let counted: Totals = items.filter_map(|item| snapshot(&item)).collect();
@@ -64,6 +65,7 @@ fn snapshot(item: &Item) -> Option<((String, i64), BTreeMap<String, i128>)> {
         _ => None,
     };
     text("SK").filter(|sk| sk.starts_with("#USAGE#"))?;
+    text("PK").filter(|pk| *pk == GROUP.entity_pk())?;
     let start = chrono::DateTime::parse_from_rfc3339(text("window_start")?)
         .ok()?
         .timestamp_millis();

@@ -64,8 +64,8 @@ async fn try_create(client: &Client, place: &Place, amount: i128) -> Planned {
         Err(_) => return Planned::Ended(Ended::Done),
     }
     repair(client, place.shard, count).await;
-    if let Some(start) = plan.opens() {
-        propagate_window(client, place.shard, count, Kind::Session.limit(), start).await;
+    if let Some(opened) = plan.opens() {
+        propagate_window(client, place.shard, count, &opened).await;
     }
     Planned::Ended(if admitted {
         Ended::Admitted(Lease::new(place.shard, amount, item))

@@ -4,9 +4,17 @@ use limiter_aggregator::table::{Table, UpdateOutcome};
 use limiter_aggregator::units::MAX_SHARD_COUNT;
 use limiter_aggregator::write::{Comparison, Condition, Update};
 
-use super::{Client, count_of, equals, set, shard_key};
+use super::{Client, Ended, count_of, equals, set, shard_key};
 
 const COUNT: &str = "shard_count";
+
+/// A request found the write budget spent a while ago, and only now goes on to double the count.
+pub async fn outgrow(client: Client) -> Ended {
+    if let Some(item) = client.read_shard(0).await {
+        double(&client, count_of(&item)).await;
+    }
+    Ended::Done
+}
 
 /// Doubles the count that was found, and tells the other shards. Answers the count that the client knows then.
 pub async fn double(client: &Client, found: u32) -> u32 {

@@ -43,8 +43,21 @@ pub struct Materialised {
     pub window: Option<i64>,
     /// The reset edge that the balance then reflects.
     edge: Option<i64>,
+    /// The length of its windows on this item, in seconds.
+    pub length_s: i64,
     /// Whether the item records a top-up.
     pub has_top_up: bool,
+}
+
+/// A window that a pass opens.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The quota.
+    pub limit: String,
+    /// The window's start.
+    pub start: i64,
+    /// Its length in seconds.
+    pub length_s: i64,
 }
 
 /// One shard, brought up to date.
@@ -107,7 +120,8 @@ fn materialise(
     (now, opens): (i64, bool),
 ) -> Option<Materialised> {
     let (count, last_refill) = (bucket.fields.shard_count(), bucket.fields.last_refill?);
-    let share = shard_share(limit, numbers.base.capacity, count);
+    let effective = schedules.effective(&bucket.fields, limit, numbers.base, EpochMillis(now))?;
+    let share = shard_share(limit, effective.capacity, count);
     let read = numbers.balance;
     let rest = || {
         let granted = numbers
@@ -125,11 +139,11 @@ fn materialise(
     let (due, balance) = match recovery {
         Recovery::Never => (Due::Rest, read),
         Recovery::Drip => {
-            let refill = shard_share(limit, numbers.base.refill, count);
+            let refill = shard_share(limit, effective.refill, count);
             let own = Parameters {
                 capacity: share,
                 refill,
-                period_ms: numbers.base.period_ms,
+                period_ms: effective.period_ms,
             };
             (Due::Drip, project(read, &own, now - last_refill.0)?.balance)
         }
@@ -157,7 +171,7 @@ fn materialise(
             }
         },
     };
-    let has_top_up = limit.topped_up.is_some();
+    let (has_top_up, length_s) = (limit.topped_up.is_some(), limit.window_length_s.unwrap_or(0));
     let limit = limit.name.to_owned();
     Some(Materialised {
         limit,
@@ -166,15 +180,22 @@ fn materialise(
         balance: balance.0,
         window,
         edge: edge.map(|edge| edge.0),
+        length_s,
         has_top_up,
     })
 }
 
 impl Pass {
     /// The windows that this pass opens.
-    pub fn opened(&self) -> impl Iterator<Item = (&str, i64)> {
+    pub fn opened(&self) -> impl Iterator<Item = Opened> {
         let opened = self.limits.iter().filter(|limit| limit.due == Due::Open);
-        opened.filter_map(|limit| Some((limit.limit.as_str(), limit.window?)))
+        opened.filter_map(|limit| {
+            Some(Opened {
+                limit: limit.limit.clone(),
+                start: limit.window?,
+                length_s: limit.length_s,
+            })
+        })
     }
 
     /// Whether every limit allows the amount.
@@ -258,10 +279,7 @@ impl Materialised {
         }
         if let Some(window) = self.window.filter(|_| self.due == Due::Open) {
             actions.push(set(field(&self.limit, LimitField::Ws), window.into()));
-            actions.push(set(
-                field(&self.limit, LimitField::Rsa),
-                crate::scenario::WINDOW_S.into(),
-            ));
+            actions.push(set(field(&self.limit, LimitField::Rsa), self.length_s.into()));
         }
     }
 }

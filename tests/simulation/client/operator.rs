@@ -11,7 +11,7 @@ use limiter_aggregator::write::{Action, Condition, Transaction, TransactionActio
 use super::create::freeze;
 use super::materialise::{Due, Materialised, Pass, pass_at};
 use super::{Client, Ended, add, as_read, count_of, field, integer, reset_counter, set, shard_key};
-use crate::scenario::{Kind, WINDOW_MS, WINDOW_S};
+use crate::scenario::{Configuration, Kind};
 
 /// Millitokens of a token: an operator tops up whole ones.
 const TOKEN: i128 = 1000;
@@ -23,6 +23,8 @@ const ATTEMPTS: u32 = 4;
 pub enum Operation {
     /// Sets every limit to so many thousandths of its base.
     Configure(u16),
+    /// Gives session windows another length, in seconds.
+    Lengthen(i64),
     /// Adds to every quota above its grant.
     TopUp(i128),
     /// Grants every quota anew.
@@ -32,7 +34,10 @@ pub enum Operation {
 /// Carries an operation out on every shard that exists.
 pub async fn operate(client: Client, operation: Operation) -> Ended {
     match operation {
-        Operation::Configure(per_mille) => configure(&client, per_mille).await,
+        Operation::Configure(per_mille) => {
+            configure(&client, |configuration| configuration.per_mille = per_mille.into()).await;
+        }
+        Operation::Lengthen(window_s) => configure(&client, |configuration| configuration.window_s = window_s).await,
         Operation::TopUp(amount) => regrant(&client, Some(amount)).await,
         Operation::Reset => regrant(&client, None).await,
     }
@@ -50,9 +55,9 @@ async fn shards(client: &Client) -> BTreeMap<u32, Item> {
 }
 
 /// The configuration first, then every shard, then those that came into being meanwhile.
-async fn configure(client: &Client, per_mille: u16) {
+async fn configure(client: &Client, change: impl FnOnce(&mut Configuration)) {
     client.hold();
-    client.configuration.borrow_mut().per_mille = per_mille.into();
+    change(&mut client.configuration.borrow_mut());
     let mut told = BTreeMap::new();
     for _ in 0..2 {
         for (shard, item) in shards(client).await {
@@ -73,6 +78,10 @@ async fn tell(client: &Client, shard: u32, item: &Item) -> bool {
         actions.push(set(field(kind.limit(), LimitField::Cp), parameters.capacity.0));
         actions.push(set(field(kind.limit(), LimitField::Ra), parameters.refill.0));
         actions.push(set(field(kind.limit(), LimitField::Rp), parameters.period_ms));
+        if kind == Kind::Session {
+            let length = client.configuration.borrow().window_s;
+            actions.push(set(field(kind.limit(), LimitField::Rsa), length.into()));
+        }
     }
     let conditions = vec![Condition::item_exists()];
     let update = Update {
@@ -230,14 +239,14 @@ impl<'i> Regrant<'i> {
         }
         if let Some(limit) = self.limit(Kind::Session).cloned() {
             let name = Kind::Session.limit();
-            let ended = now - WINDOW_MS;
+            let ended = now - limit.length_s * 1000;
             self.pass
                 .limits
                 .iter_mut()
                 .filter(|limit| limit.limit == name)
                 .for_each(|limit| limit.window = Some(ended));
             self.actions.push(set(field(name, LimitField::Ws), ended.into()));
-            self.actions.push(set(field(name, LimitField::Rsa), WINDOW_S.into()));
+            self.actions.push(set(field(name, LimitField::Rsa), limit.length_s.into()));
             self.actions.push(Action::Remove {
                 attribute: field(name, LimitField::Wtc),
             });
@@ -263,7 +272,7 @@ impl<'i> Regrant<'i> {
                 actions.push(set(field(&limit.limit, LimitField::Wa), window.into()));
                 if limit.due == Due::Open {
                     actions.push(set(field(&limit.limit, LimitField::Ws), window.into()));
-                    actions.push(set(field(&limit.limit, LimitField::Rsa), WINDOW_S.into()));
+                    actions.push(set(field(&limit.limit, LimitField::Rsa), limit.length_s.into()));
                 }
             }
         }

@@ -8,10 +8,10 @@ use limiter_aggregator::table::{Table, UpdateOutcome};
 use limiter_aggregator::write::{Action, Comparison, Condition, Update};
 
 use super::create::create;
-use super::materialise::pass;
+use super::materialise::{Opened, pass};
 use super::refund::{Lease, written};
 use super::{Client, Draws, Ended, add, at_least, at_most, count_of, equals, field, instant, set, shard_key};
-use crate::scenario::{Kind, WINDOW_MS, WINDOW_S};
+use crate::scenario::Kind;
 
 /// How often a plan that moves tokens may lose before the shard is made without them.
 const MOVES_LOST: u32 = 2;
@@ -72,8 +72,8 @@ async fn plan(client: &Client, place: &Place, amount: i128) -> Planned {
     let update = pass.update(&item, shard, amount);
     match client.table.update(&update).await {
         Ok(UpdateOutcome::Applied) => {
-            for (limit, start) in pass.opened() {
-                propagate_window(client, shard, place.count.max(count_of(&item)), limit, start).await;
+            for opened in pass.opened() {
+                propagate_window(client, shard, place.count.max(count_of(&item)), &opened).await;
             }
             client.release();
             return Planned::Ended(Ended::Admitted(Lease::new(shard, amount, written(&item, &update))));
@@ -149,13 +149,14 @@ pub(super) async fn consume(
 }
 
 /// Tells every other shard of a window that was just opened (ADR-140): the start, never tokens.
-pub(super) async fn propagate_window(client: &Client, shard: u32, count: u32, limit: &str, start: i64) {
+pub(super) async fn propagate_window(client: &Client, shard: u32, count: u32, opened: &Opened) {
+    let (limit, start, length_s) = (&opened.limit, opened.start, opened.length_s);
     let start_field = field(limit, LimitField::Ws);
     for sibling in (0..count).filter(|sibling| *sibling != shard) {
         let consumed = field(limit, LimitField::Tc);
         let actions = vec![
             set(&start_field, start.into()),
-            set(field(limit, LimitField::Rsa), WINDOW_S.into()),
+            set(field(limit, LimitField::Rsa), length_s.into()),
             set("vu", 0),
             Action::SetFrom {
                 attribute: field(limit, LimitField::Wtc),
@@ -165,7 +166,7 @@ pub(super) async fn propagate_window(client: &Client, shard: u32, count: u32, li
         ];
         let applied = Condition::Exists(field(limit, LimitField::Wa));
         let older = Condition::compare("rf", Comparison::Less, start.into());
-        let ended = at_most(&start_field, i128::from(start - WINDOW_MS));
+        let ended = at_most(&start_field, i128::from(start - length_s * 1000));
         let conditions = vec![
             Condition::item_exists(),
             Condition::Any(vec![applied, older]),

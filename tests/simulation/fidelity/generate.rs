@@ -3,7 +3,7 @@
 use super::script::{Script, Step};
 use super::stage::{CLIENTS, Stage};
 use crate::client::integer;
-use crate::scenario::{PERIOD_MS, WINDOW_MS};
+use crate::scenario::{PERIOD_MS, WINDOW_S};
 
 /// Steps of a script.
 const STEPS: std::ops::Range<usize> = 6..22;
@@ -93,7 +93,7 @@ fn pass(stage: &Stage, rng: &mut fastrand::Rng) -> i64 {
             let starts = stage.shards();
             let starts = starts.values().filter_map(|item| integer(item, "b_s.1_ws"));
             let newest = starts.max().and_then(|start| i64::try_from(start).ok());
-            newest.unwrap_or(now) + WINDOW_MS + beside
+            newest.unwrap_or(now) + WINDOW_S * 1000 + beside
         }
         4 => now + rng.i64(0..3 * PERIOD_MS),
         5 => now + rng.i64(0..60_000),

@@ -8,10 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use limiter_aggregator::aggregate::BatchOutcome;
 use limiter_aggregator::item::Item;
-use limiter_aggregator::key::BucketKey;
 use limiter_aggregator::write::{Transaction, TransactionAction};
 
-use crate::audit::Writer;
+use crate::audit::{Writer, simulated};
 use crate::client::Ended;
 use crate::port::{Answer, Call, StepTable};
 use crate::step::Fate;
@@ -105,7 +104,7 @@ impl Actor {
         match (call, answer) {
             (Call::Read(keys), Answer::Read(Ok(items))) => {
                 for (key, item) in keys.iter().zip(items) {
-                    if let Some(bucket) = BucketKey::parse(&key.pk) {
+                    if let Some(bucket) = simulated(key) {
                         self.shown.insert(bucket.shard.0, item.clone());
                         if bucket.shard.0 == 0 {
                             self.unrepaired.clear();
@@ -128,7 +127,7 @@ fn created(transaction: &Transaction) -> Option<u32> {
     transaction.actions.iter().find_map(|action| match action {
         TransactionAction::Put(put) if put.item.keys().any(|name| name.ends_with("_gc")) => {
             let key = limiter_aggregator::item::key_of(&put.item)?;
-            Some(BucketKey::parse(&key.pk)?.shard.0)
+            Some(simulated(&key)?.shard.0)
         }
         _ => None,
     })

@@ -8,11 +8,14 @@ use limiter_aggregator::write::Update;
 use crate::port::{Answer, Call};
 use crate::step::Fate;
 
-fn fault(operation: &'static str) -> Fault {
+fn fault(operation: &'static str, fate: Fate) -> Fault {
     Fault {
         operation,
         code: "Simulated".to_owned(),
-        class: FaultClass::Retryable,
+        class: match fate {
+            Fate::Denied => FaultClass::Permanent,
+            _ => FaultClass::Retryable,
+        },
     }
 }
 
@@ -26,11 +29,11 @@ pub fn update_returning(memory: &MemoryTable, update: &Update) -> Result<Result<
 
 /// Carries a call out as its fate wants. Answers whether the table saw it.
 pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool) {
-    let applies = fate != Fate::Throttled;
+    let applies = !matches!(fate, Fate::Throttled | Fate::Denied);
     let answered = matches!(fate, Fate::Answered | Fate::Stopped);
     let answer = match call {
         Call::Update(update) => {
-            let lost = Err(fault("UpdateItem"));
+            let lost = Err(fault("UpdateItem", fate));
             let answer = if applies {
                 memory.apply_update(update)
             } else {
@@ -48,7 +51,7 @@ pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool
             Answer::UpdateReturning(if answered { answer } else { lost })
         }
         Call::Transact(transaction) => {
-            let lost = Err(fault("TransactWriteItems"));
+            let lost = Err(fault("TransactWriteItems", fate));
             let answer = if applies {
                 memory.apply_transaction(transaction)
             } else {
@@ -59,7 +62,7 @@ pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool
         Call::Read(keys) => Answer::Read(if answered {
             memory.apply_read(keys)
         } else {
-            Err(fault("BatchGetItem"))
+            Err(fault("BatchGetItem", fate))
         }),
     };
     (answer, applies)

@@ -1,6 +1,7 @@
 //! The stream's way to the aggregators: checkpoints, batches, and what a batch's answer does to them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
 use limiter_aggregator::config::Settings;
@@ -24,6 +25,21 @@ impl World {
         Self::OPERATOR + 1 + number
     }
 
+    /// Whether an actor is an aggregator.
+    pub fn is_aggregator(actor: u8) -> bool {
+        actor > Self::OPERATOR
+    }
+
+    /// Whether any aggregator has a batch in hand.
+    pub fn is_delivering(&self) -> bool {
+        self.actors.keys().any(|actor| Self::is_aggregator(*actor))
+    }
+
+    /// Whether a rise of the count is still on its way to the first aggregator, or in its hands.
+    pub fn is_rising(&self) -> bool {
+        self.last_rise.is_some_and(|place| place >= self.readers[0].checkpoint)
+    }
+
     pub(super) fn deliver(&mut self, number: u8, delivery: Delivery) -> Verdict {
         let actor = Self::aggregator(number);
         let Some(reader) = self
@@ -35,15 +51,17 @@ impl World {
         };
         let first = match delivery {
             Delivery::Rewound(back, _) => reader.checkpoint.saturating_sub(back.into()),
-            Delivery::Next(_) | Delivery::Shuffled(_) => reader.checkpoint,
+            Delivery::Next(_) | Delivery::Shuffled(_) | Delivery::Late(_) => reader.checkpoint,
         };
-        let (Delivery::Next(most) | Delivery::Rewound(_, most) | Delivery::Shuffled(most)) = delivery;
+        let (Delivery::Next(most) | Delivery::Rewound(_, most) | Delivery::Shuffled(most) | Delivery::Late(most)) =
+            delivery;
         let mut records: Vec<usize> = (first..self.log.len().min(first + usize::from(most))).collect();
         if records.is_empty() {
             return Ok(());
         }
         match delivery {
             Delivery::Next(_) => {}
+            Delivery::Late(_) => self.coverage.count("fault: no time left"),
             Delivery::Rewound(..) => self.coverage.count("fault: rewound delivery"),
             Delivery::Shuffled(_) => {
                 self.coverage.count("fault: shuffled delivery");
@@ -58,13 +76,19 @@ impl World {
             Aggregator::new(table.clone(), Settings::default()),
             self.coverage.clone(),
         );
+        let late = matches!(delivery, Delivery::Late(_));
         let work = Box::pin(async move {
-            let outcome = aggregator
-                .handle(&event, EpochMillis(now), &Budget::unlimited(), &observer)
-                .await;
+            let budget = match late {
+                true => Budget::from_remaining(Duration::ZERO),
+                false => Budget::unlimited(),
+            };
+            let outcome = aggregator.handle(&event, EpochMillis(now), &budget, &observer).await;
             outcome.unwrap_or(BatchOutcome::RetryAll)
         });
-        self.actors.insert(actor, Actor::batch(table, now, records, work));
+        let mut batch = Actor::batch(table, now, records, work);
+        // What it leaves undone for want of time is reported, as after a failed call.
+        batch.fault = late;
+        self.actors.insert(actor, batch);
         self.poll(actor)
     }
 

@@ -3,7 +3,7 @@
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
 
 use crate::client::shard_key;
-use crate::scenario::{Configuration, Kind, RESETS, START, Scenario, WINDOW_S};
+use crate::scenario::{Configuration, HALVED, Kind, RESETS, START, Scenario};
 
 /// One of two shards as a client from before grants and windows were recorded left it.
 pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) -> Item {
@@ -44,10 +44,11 @@ pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) 
             put(kind.limit(), name, number(value));
         }
         match kind {
+            Kind::Drip if scenario.scheduled => drop(put(kind.limit(), "sched", text(HALVED))),
             Kind::Drip => {}
             Kind::Calendar => drop(put(kind.limit(), "rsched", text(RESETS))),
             Kind::Session => {
-                put(kind.limit(), "rsa", number(WINDOW_S.into()));
+                put(kind.limit(), "rsa", number(configuration.window_s.into()));
                 put(kind.limit(), "ws", number((START - 2000).into()));
             }
         }

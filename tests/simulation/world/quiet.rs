@@ -21,9 +21,9 @@ impl World {
             })?;
         }
         self.coverage.count("settled");
-        let complete = !self.lost && !self.scenario.bad_schedules && self.life == 1;
+        let complete = !self.lost && !self.denied && !self.scenario.bad_schedules && self.life == 1;
         self.auditor.settled(&self.shards(), self.now, complete)?;
-        if self.passed_over {
+        if self.passed_over || self.denied {
             return Ok(());
         }
         self.coverage.count("usage audited");

@@ -10,9 +10,10 @@ use limiter_aggregator::units::{EpochMillis, Millitokens, ShardCount, ShardId};
 use limiter_aggregator::write::{Check, Condition, Put, Transaction, TransactionAction, Update};
 
 use super::{kinds, quotas};
+use crate::client::materialise::Opened;
 use crate::client::slow::Begun;
 use crate::client::{Client, add, as_read, at_least, equals, field, integer, shard_key};
-use crate::scenario::{Configuration, GROUP, Kind, PERIOD_MS, RESETS, WINDOW_MS, WINDOW_S};
+use crate::scenario::{Configuration, GROUP, Kind, HALF_MS, HALVED, PERIOD_MS, RESETS};
 
 /// A shard to be made.
 pub struct Plan {
@@ -74,8 +75,13 @@ impl Plan {
     }
 
     /// The window that other shards have to be told of. Shard 0 tells nobody.
-    pub fn opens(&self) -> Option<i64> {
-        self.window.filter(|_| !self.joined && self.shard != 0)
+    pub fn opens(&self) -> Option<Opened> {
+        let start = self.window.filter(|_| !self.joined && self.shard != 0)?;
+        Some(Opened {
+            limit: Kind::Session.limit().to_owned(),
+            start,
+            length_s: self.configuration.window_s,
+        })
     }
 
     /// The periods that the shard begins with.
@@ -135,7 +141,10 @@ impl Plan {
                 end_at(last_edge(client) + PERIOD_MS);
             }
             if kind == Kind::Session {
-                end_at(self.join(client, window) + WINDOW_MS);
+                end_at(self.join(client, window) + self.window_ms());
+            }
+            if kind == Kind::Drip && client.scenario.scheduled {
+                end_at(client.now - client.now.rem_euclid(HALF_MS) + HALF_MS);
             }
         }
         for grant in grants {
@@ -195,7 +204,14 @@ impl Plan {
         self.put(kind, LimitField::Ra, parameters.refill.0);
         self.put(kind, LimitField::Rp, parameters.period_ms);
         self.put(kind, LimitField::Tc, 0);
-        self.put(kind, LimitField::Tk, parameters.capacity.share(self.count()).0);
+        let in_force = match kind {
+            Kind::Drip => Millitokens(client.scenario.in_force(parameters.capacity.0, client.now)),
+            Kind::Calendar | Kind::Session => parameters.capacity,
+        };
+        self.put(kind, LimitField::Tk, in_force.share(self.count()).0);
+        if kind == Kind::Drip && client.scenario.scheduled {
+            self.item.insert(field(kind.limit(), LimitField::Sched), text(HALVED));
+        }
         if kind != Kind::Drip {
             self.put(kind, LimitField::Gc, self.count.into());
         }
@@ -205,16 +221,20 @@ impl Plan {
         }
     }
 
+    fn window_ms(&self) -> i64 {
+        self.configuration.window_s * 1000
+    }
+
     /// The window of a new shard: shard 0's, if it is live, or one that opens now.
     fn join(&mut self, client: &Client, theirs: Option<i64>) -> i64 {
-        let live = theirs.filter(|start| start + WINDOW_MS > client.now);
+        let live = theirs.filter(|start| start + self.window_ms() > client.now);
         let start = live.unwrap_or(client.now);
         self.joined = live.is_some();
         self.window = Some(start);
         for name in [LimitField::Ws, LimitField::Wa] {
             self.put(Kind::Session, name, start.into());
         }
-        self.put(Kind::Session, LimitField::Rsa, WINDOW_S.into());
+        self.put(Kind::Session, LimitField::Rsa, self.configuration.window_s.into());
         self.item.insert("rf".to_owned(), number(client.now.max(start).into()));
         start
     }
