@@ -66,6 +66,12 @@ impl StepTable {
         port.slots.keys().nth(place.checked_rem(count)?).copied()
     }
 
+    /// Whether a call of a kind waits.
+    pub fn is_waiting_for(&self, kind: impl Fn(&Call) -> bool) -> bool {
+        let port = self.0.borrow();
+        port.slots.values().filter_map(|slot| slot.call.as_ref()).any(kind)
+    }
+
     /// Takes a waiting call in order to carry it out.
     pub fn take(&self, number: u64) -> Option<Call> {
         self.0.borrow_mut().slots.get_mut(&number)?.call.take()

@@ -120,7 +120,7 @@ impl Scenario {
             bad_schedules: chance(30),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },
-            denials: chance(20),
+            denials: chance(30),
             lengths: operator && chance(40),
             bystanders: chance(50),
             scheduled: rng.u32(0..100) < 30,

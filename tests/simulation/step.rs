@@ -87,18 +87,16 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     let scenario = world.scenario;
     let busy = world.busy();
     if !busy.is_empty() && rng.u32(0..100) < 72 {
-        let actor = busy[rng.usize(0..busy.len())];
-        // What is asked while a rise is worked on is asked seldom, and fails the more often.
-        let dice = if world.is_rising() && World::is_aggregator(actor) {
-            40
-        } else {
-            100
-        };
-        let fate = match rng.u32(0..dice) {
+        let mut actor = busy[rng.usize(0..busy.len())];
+        if world.is_doubling() && rng.bool() {
+            // Others come first.
+            actor = busy[0];
+        }
+        let fate = match rng.u32(0..dice(world, actor)) {
             0..=1 if scenario.call_faults => Fate::Throttled,
             2..=3 if scenario.call_faults => Fate::Ambiguous,
             4 if scenario.call_faults => Fate::Stopped,
-            5..=6 if scenario.denials && World::is_aggregator(actor) => Fate::Denied,
+            5..=9 if scenario.denials && World::is_aggregator(actor) => Fate::Denied,
             _ => Fate::Answered,
         };
         return Step::Call(actor, rng.u8(..), fate);
@@ -151,12 +149,21 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     }
 }
 
+/// A call fares badly in five or ten of so many. What is asked while a rise is worked on is asked seldom, and fails
+/// the more often.
+fn dice(world: &World, actor: u8) -> u32 {
+    match world.is_rising() && World::is_aggregator(actor) {
+        true if world.is_repairing(actor) => 15,
+        true => 50,
+        false => 100,
+    }
+}
+
 /// What is rare by itself and matters most while a rise is on its way: a second doubling, an edge, an operator.
 fn meddle(world: &World, rng: &mut fastrand::Rng, client: u8) -> Option<Step> {
     let scenario = world.scenario;
     if !world.is_rising() {
-        // The aggregator is about to double: another may come first.
-        let races = world.pressure().1 && world.is_delivering() && rng.bool();
+        let races = world.is_doubling() && rng.bool();
         return races.then_some(Step::Double(client));
     }
     if rng.u32(0..6) > 0 {

@@ -36,6 +36,11 @@ pub struct Holding {
 }
 
 impl Holding {
+    /// Whether another shard's grant began in this one's window, in a window of its own.
+    pub fn is_staggered(&self, later: &Self) -> bool {
+        self.shard != later.shard && self.alive && self.start < later.start && later.since < self.end
+    }
+
     /// Whether it was held at an instant.
     pub fn at(&self, instant: i64) -> bool {
         self.since <= instant && instant < self.end

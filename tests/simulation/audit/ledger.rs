@@ -15,6 +15,9 @@
 //!   record exists");
 //! - *late*: a request whose clock lies before the period's end may spend a pending copy, or make a shard of a period
 //!   that its siblings have left behind, by that share (02-rules, known and accepted: clocks apart);
+//! - *staggered*: a shard whose window began before a sibling's opens its next one while the sibling's still runs, and is
+//!   then granted a slot that the sibling was granted at a lower count, by its own share (ADR-140, "a lost propagation
+//!   write leaves one shard offset until the next rollover");
 //! - *refunded*: a reset that lowers a balance grants what was refunded between its image and its write on top (R6 pins
 //!   `tk` from above for raised balances only);
 //! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
@@ -396,7 +399,8 @@ impl Ledger {
     }
 
     /// A new holding: fresh grants of one instant cover disjoint slots.
-    fn hold(&mut self, new: Holding, event: &Event<'_>) -> Verdict {
+    fn hold(&mut self, mut new: Holding, event: &Event<'_>) -> Verdict {
+        new.excused |= self.kind == Kind::Session && self.holdings.iter().any(|old| old.is_staggered(&new));
         self.holdings
             .retain(|old| old.end + 2 * PERIOD_MS > new.start || old.alive);
         self.most_capacity = self.most_capacity.max(new.capacity);

@@ -10,7 +10,8 @@ use limiter_aggregator::units::EpochMillis;
 use super::World;
 use super::actor::Actor;
 use crate::audit::{Verdict, require};
-use crate::port::StepTable;
+use crate::client::shard_key;
+use crate::port::{Call, StepTable};
 use crate::step::Delivery;
 
 /// One aggregator's place in the stream.
@@ -30,9 +31,20 @@ impl World {
         actor > Self::OPERATOR
     }
 
-    /// Whether any aggregator has a batch in hand.
-    pub fn is_delivering(&self) -> bool {
-        self.actors.keys().any(|actor| Self::is_aggregator(*actor))
+    /// Whether an aggregator is about to double the count.
+    pub fn is_doubling(&self) -> bool {
+        let zero = shard_key(0);
+        let doubles =
+            |call: &Call| matches!(call, Call::Update(update) if update.key == zero && update.actions.len() == 1);
+        let mut batches = self.actors.iter().filter(|(actor, _)| Self::is_aggregator(**actor));
+        batches.any(|(_, batch)| batch.table.is_waiting_for(doubles))
+    }
+
+    /// Whether an aggregator has made shards and not yet read the count again.
+    pub fn is_repairing(&self, actor: u8) -> bool {
+        self.actors
+            .get(&actor)
+            .is_some_and(|batch| !batch.unrepaired.is_empty())
     }
 
     /// Whether a rise of the count is still on its way to the first aggregator, or in its hands.
