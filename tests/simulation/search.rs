@@ -147,23 +147,10 @@ pub fn search(mut report: impl FnMut(Found)) {
 
 fn configurations() -> Vec<Configuration> {
     let calm = Scenario {
-        seed: 0,
         limits: [false, true, false],
         write_budget: 2,
-        skew: 0,
-        call_faults: false,
-        delivery_faults: false,
         open_fan_outs: true,
-        operator: false,
-        removals: false,
-        old_writers: false,
-        old_items: false,
-        bad_schedules: false,
-        adjustments: false,
-        denials: false,
-        lengths: false,
-        scheduled: false,
-        bystanders: false,
+        ..Scenario::quiet()
     };
     let all = Delivery::Next(100);
     let acquire = |client, amount| Step::Acquire(client, 1, amount);

@@ -246,7 +246,8 @@ impl<'i> Regrant<'i> {
                 .filter(|limit| limit.limit == name)
                 .for_each(|limit| limit.window = Some(ended));
             self.actions.push(set(field(name, LimitField::Ws), ended.into()));
-            self.actions.push(set(field(name, LimitField::Rsa), limit.length_s.into()));
+            self.actions
+                .push(set(field(name, LimitField::Rsa), limit.length_s.into()));
             self.actions.push(Action::Remove {
                 attribute: field(name, LimitField::Wtc),
             });

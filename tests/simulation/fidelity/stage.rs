@@ -83,7 +83,7 @@ impl Stage {
             leases: BTreeMap::new(),
             configuration: Rc::new(RefCell::new(Configuration {
                 base: i128::from(script.base) * TOKEN,
-                per_mille: 1000,
+                ..Configuration::default()
             })),
             transactions: Rc::new(Cell::new(0)),
             outcomes: vec![],

@@ -42,7 +42,7 @@ pub fn carry_out(memory: &MemoryTable, call: &Call, fate: Fate) -> (Answer, bool
             Answer::Update(if answered { answer } else { lost })
         }
         Call::UpdateReturning(update) => {
-            let lost = Err(fault("UpdateItem"));
+            let lost = Err(fault("UpdateItem", fate));
             let answer = if applies {
                 update_returning(memory, update)
             } else {

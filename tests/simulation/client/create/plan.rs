@@ -13,7 +13,7 @@ use super::{kinds, quotas};
 use crate::client::materialise::Opened;
 use crate::client::slow::Begun;
 use crate::client::{Client, add, as_read, at_least, equals, field, integer, shard_key};
-use crate::scenario::{Configuration, GROUP, Kind, HALF_MS, HALVED, PERIOD_MS, RESETS};
+use crate::scenario::{Configuration, GROUP, HALF_MS, HALVED, Kind, PERIOD_MS, RESETS};
 
 /// A shard to be made.
 pub struct Plan {
