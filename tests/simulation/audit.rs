@@ -88,7 +88,7 @@ pub struct Event<'e> {
     pub now: i64,
     /// The shards that changed.
     pub changes: Vec<Change>,
-    /// What an aggregator was last shown of each shard in this batch.
+    /// What the writer was last shown of each shard in this operation or batch.
     pub shown: &'e BTreeMap<u32, Option<Item>>,
     /// The last image of each shard that an aggregator's batch holds.
     pub images: BTreeMap<u32, Snapshot>,

@@ -18,6 +18,9 @@
 //! - *staggered*: a shard whose window began before a sibling's opens its next one while the sibling's still runs, and is
 //!   then granted a slot that the sibling was granted at a lower count, by its own share (ADR-140, "a lost propagation
 //!   write leaves one shard offset until the next rollover");
+//! - *opened twice*: an operator's top-up pins `rf` and the count alone; a window that a request has opened or applied since, in the
+//!   very millisecond that `rf` names or under a clock behind it, is granted once more, less what the operator saw left
+//!   (seen in the published client's requests; no clause allows it);
 //! - *refunded*: a reset that lowers a balance grants what was refunded between its image and its write on top (R6 pins
 //!   `tk` from above for raised balances only);
 //! - *moved*: a reset planned before a move out of the shard grants less, by what was moved. Never more.
@@ -118,7 +121,8 @@ impl Ledger {
             )
         };
         if event.writer == Writer::Operator && put_in > 0 {
-            require(after.tu - before.tu >= put_in, "a top-up is recorded", seen)?;
+            let recorded = after.tu - before.tu + self.opened_twice(shard, old, before, after, event);
+            require(recorded >= put_in, "a top-up is recorded", seen)?;
             if let Some(holding) = self
                 .holdings
                 .iter_mut()
@@ -480,6 +484,20 @@ impl Ledger {
         )?;
         self.bounded(shard, since)?;
         self.bounded(shard, since.max(event.now))
+    }
+
+    /// What an operator's top-up grants beside: the share that it saw due, less what it saw.
+    fn opened_twice(&self, shard: u32, old: &Snapshot, before: &Numbers, after: &Numbers, event: &Event<'_>) -> i128 {
+        let shown = event.shown.get(&shard).and_then(Option::as_ref).map(Snapshot::of);
+        let seen = shown.filter(|shown| shown.rf == old.rf);
+        let Some(seen) = seen.as_ref().and_then(|shown| shown.limit(self.kind)) else {
+            return 0;
+        };
+        if self.kind == Kind::Session && seen.wa < before.wa && after.wa == before.wa {
+            (after.cp / old.count - seen.tk).max(0)
+        } else {
+            0
+        }
     }
 
     fn removed(&mut self, shard: u32) {

@@ -40,7 +40,7 @@ pub struct Actor {
     pub writer: Writer,
     /// The records that a batch holds, by place in the log.
     pub records: Vec<usize>,
-    /// The last that a batch was shown of each shard.
+    /// The last that it was shown of each shard.
     pub shown: BTreeMap<u32, Option<Item>>,
     /// Shards with a quota that a batch made and has not read shard 0's count after.
     pub unrepaired: Vec<u32>,
@@ -96,11 +96,8 @@ impl Actor {
         self.history = hasher.finish();
     }
 
-    /// Takes note of what a batch was shown and made.
+    /// Takes note of what an actor was shown, and what a batch made.
     pub fn saw(&mut self, call: &Call, answer: &Answer, fate: Fate) {
-        if self.writer != Writer::Aggregator {
-            return;
-        }
         match (call, answer) {
             (Call::Read(keys), Answer::Read(Ok(items))) => {
                 for (key, item) in keys.iter().zip(items) {
@@ -115,7 +112,7 @@ impl Actor {
             (
                 Call::Transact(transaction),
                 Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)),
-            ) if fate == Fate::Answered => {
+            ) if fate == Fate::Answered && self.writer == Writer::Aggregator => {
                 self.unrepaired.extend(created(transaction));
             }
             _ => {}
