@@ -1,9 +1,8 @@
 //! The records of one shard folded into one state.
 //!
 //! Item fields come from the last image; each limit comes whole from the last record in which it was visible, that
-//! is, whose old image knew it; consumption adds up over those records. An INSERT begins
-//! another item, and forgets the one before. What must stay true: the state is the same
-//! however the batch was cut.
+//! is, whose old image knew it; consumption adds up over those records. An INSERT begins another item,
+//! and forgets the one before. What must stay true: the state is the same however the batch was cut.
 
 use super::change::BucketChange;
 use crate::bucket::{Bucket, ItemFields, Limit};

@@ -7,7 +7,7 @@ use limiter_aggregator::write::Action;
 
 use crate::propagation::interposed::Interposed;
 use crate::propagation::scene::{
-    HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, bucket_rules, event, handle_with, set, stored, world, write,
+    HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, bucket_rules, event, handle_with, key, set, stored, world, write,
 };
 
 const RF: i64 = NOW - 10_000;
@@ -167,6 +167,25 @@ fn every_window_in_force_must_be_applied_as_it_was_read_though_it_is_not_rolled(
         is_written(resting(), sets("b_hour_ws", NOW - 5)),
         "its start is pinned only by a roll"
     );
+}
+
+#[test]
+fn a_window_that_was_given_another_length_meanwhile_is_neither_rolled_nor_passed_over() {
+    for shard in [rolling(), rpm().session("hour", 400_000, 7, 1, NOW - HOUR)] {
+        assert!(is_written(Shard(shard.0.clone()), |_| {}));
+        assert!(!is_written(shard, sets("b_hour_rsa", 300)));
+    }
+}
+
+#[test]
+fn an_item_that_was_made_anew_gets_nothing_for_what_the_former_one_spent() {
+    let table = world([rpm()]);
+    write(&table, 0, vec![add("b_rpm_tc", 20_000)]);
+    table.delete_item(&key(0));
+    let anew = Shard::new(0, 1).drip("rpm", 60_000, 1000).n("rf", RF);
+    table.put_item(&anew.0).unwrap();
+    handle_with(&table, &event(&table), NOW, bucket_rules(), &Notes::default());
+    assert_eq!(stored(&table, 0, "b_rpm_tk"), Some(1000));
 }
 
 #[test]

@@ -104,7 +104,7 @@ def main():
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("target", ".git"))
         patch(copy)
         environment = {**os.environ, "CARGO_TARGET_DIR": arguments.target}
-        command = ["cargo", "test", "--profile", "simulation", "--features", "replay", "--locked", "--test", "simulation", "--no-run"]
+        command = ["cargo", "test", "--release", "--features", "replay", "--locked", "--test", "simulation", "--no-run"]
         built = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
         found = re.search(r"Executable .*\((.*)\)", built.stderr)
         if built.returncode or not found:

@@ -8,7 +8,7 @@
 //! - [`search`]: every order of small configurations. [`regressions`]: traces of faults that were found.
 //!
 //! Without arguments: the regressions, the search, and 500 seeds whose coverage is required (20 in a debug build).
-//! `cargo test --profile simulation --features replay --test simulation -- --seeds N --from S` runs those seeds alone,
+//! `cargo test --release --features replay --test simulation -- --seeds N --from S` runs those seeds alone,
 //! with progress.
 #![allow(clippy::disallowed_methods)] // Speed is shown, never decided by.
 
