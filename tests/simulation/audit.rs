@@ -18,7 +18,7 @@ mod usage;
 pub use snapshot::Snapshot;
 pub use usage::counted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use limiter_aggregator::item::Item;
 use limiter_aggregator::key::{BucketKey, ItemKey};
@@ -28,6 +28,7 @@ use limiter_aggregator::table::memory::StreamRecord;
 use crate::scenario::{GROUP, Kind, Scenario};
 use drip::DripBook;
 use ledger::Ledger;
+use settle::Settlement;
 use twins::Twins;
 
 /// Something that must never happen.
@@ -88,7 +89,8 @@ pub struct Event<'e> {
     pub now: i64,
     /// The shards that changed.
     pub changes: Vec<Change>,
-    /// What the writer was last shown of each shard in this operation or batch.
+    /// What the writer was last shown of each shard in this operation or batch; a client's request, what it was shown
+    /// of the siblings of a shard that it makes.
     pub shown: &'e BTreeMap<u32, Option<Item>>,
     /// The last image of each shard that an aggregator's batch holds.
     pub images: BTreeMap<u32, Snapshot>,
@@ -109,9 +111,7 @@ pub struct Auditor {
     calendar: Ledger,
     session: Ledger,
     drip: DripBook,
-    /// Shards that a client made at a count which shard 0 had left behind: nothing raises them if their client does
-    /// not (ADR-133 does not pin a creation to the count it was planned at).
-    stragglers: BTreeSet<u32>,
+    settlement: Settlement,
     twins: Twins,
 }
 
@@ -123,7 +123,7 @@ impl Auditor {
             calendar: Ledger::new(Kind::Calendar, scenario),
             session: Ledger::new(Kind::Session, scenario),
             drip: DripBook::new(),
-            stragglers: BTreeSet::new(),
+            settlement: Settlement::default(),
             twins: Twins::default(),
         }
     }
@@ -144,11 +144,7 @@ impl Auditor {
                 }
             }
             self.drip.enter(change, event, is_twin)?;
-            if let (None, Some(new), Writer::Client) = (&change.old, &change.new, event.writer)
-                && new.count < event.truth
-            {
-                self.stragglers.insert(change.shard);
-            }
+            self.settlement.enter(change, event);
         }
         if self.scenario.has(Kind::Calendar) {
             self.calendar.enter(event, &twins)?;
@@ -162,7 +158,7 @@ impl Auditor {
     /// What must hold after quiet. `complete` says that no delivery was lost: only then has the aggregator seen every
     /// raise and every opening.
     pub fn settled(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, complete: bool) -> Verdict {
-        settle::check(shards, &self.stragglers, now, complete)
+        self.settlement.check(shards, now, complete)
     }
 
     /// The entity was deleted whole: its next life owes nothing to the last.

@@ -116,7 +116,7 @@ impl Scenario {
             operator,
             removals: chance(55),
             old_writers: chance(10),
-            old_items: chance(20),
+            old_items: chance(30),
             bad_schedules: chance(30),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },
@@ -124,7 +124,7 @@ impl Scenario {
             lengths: operator && chance(40),
             bystanders: chance(50),
             scheduled: rng.u32(0..100) < 30,
-            write_budget: [8, 40, 200][rng.usize(0..3)],
+            write_budget: [8, 20, 100][rng.usize(0..3)],
         }
     }
 

@@ -88,9 +88,14 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     let busy = world.busy();
     if !busy.is_empty() && rng.u32(0..100) < 72 {
         let mut actor = busy[rng.usize(0..busy.len())];
-        if world.is_doubling() && rng.bool() {
-            // Others come first.
+        if races(world, rng) {
+            // Others come first: the clients, and where there is none at work, one that doubles as well.
             actor = busy[0];
+            if World::is_aggregator(actor) {
+                return Step::Double(rng.u8(0..World::CLIENTS));
+            }
+        } else if let Some(repairer) = world.repairer() {
+            actor = repairer;
         }
         let fate = match rng.u32(0..dice(world, actor)) {
             0..=1 if scenario.call_faults => Fate::Throttled,
@@ -103,8 +108,11 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     }
     // Growth is rare by itself, and most rules are about it.
     match world.pressure() {
-        (count, true) if count < 32 && rng.u32(0..3) == 0 => return Step::Deliver(0, Delivery::Next(u8::MAX)),
-        (32, _) if scenario.removals && rng.u32(0..12) == 0 => return Step::Rebirth(true),
+        (count, true) if count < 32 && rng.bool() => return Step::Deliver(0, Delivery::Next(u8::MAX)),
+        (count, false) if count < 32 && rng.u32(0..4) == 0 => {
+            return Step::Acquire(rng.u8(0..World::CLIENTS), rng.u32(..), amount(rng));
+        }
+        (32, _) if scenario.removals && rng.u32(0..5) == 0 => return Step::Rebirth(true),
         _ => {}
     }
     let client = rng.u8(0..World::CLIENTS);
@@ -140,7 +148,7 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
             _ => configure(rng),
         }),
         690..=693 if scenario.removals => Step::Remove(rng.u8(0..32) / rng.u8(1..6)),
-        694..=702 if scenario.removals => Step::Rebirth(rng.bool()),
+        694..=697 if scenario.removals => Step::Rebirth(rng.bool()),
         703..=708 if scenario.bad_schedules => Step::BadSchedule(rng.bool()),
         712..=715 if scenario.bystanders => Step::Bystander(rng.u8(..)),
         716..=719 => Step::Double(client),
@@ -149,22 +157,34 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
     }
 }
 
-/// A call fares badly in five or ten of so many. What is asked while a rise is worked on is asked seldom, and fails
-/// the more often.
+/// A call fares badly in five or ten of so many. What is asked seldom fails the more often: a doubling, a raise that
+/// freezes a grant, a repair, and what is read while a rise is worked on.
 fn dice(world: &World, actor: u8) -> u32 {
-    match world.is_rising() && World::is_aggregator(actor) {
-        true if world.is_repairing(actor) => 15,
-        true => 50,
-        false => 100,
+    if !World::is_aggregator(actor) {
+        return 100;
     }
+    match world.is_reading(actor) {
+        _ if world.grows(actor) => 12,
+        true if world.is_repairing() => 10,
+        true if world.is_rising() => 20,
+        _ => 100,
+    }
+}
+
+/// Whether another growth is to come before the one that an aggregator is about to write.
+fn races(world: &World, rng: &mut fastrand::Rng) -> bool {
+    let eighths = if world.repairer().is_some() { 2 } else { 4 };
+    world.is_growing() && rng.u32(0..8) < eighths
 }
 
 /// What is rare by itself and matters most while a rise is on its way: a second doubling, an edge, an operator.
 fn meddle(world: &World, rng: &mut fastrand::Rng, client: u8) -> Option<Step> {
     let scenario = world.scenario;
     if !world.is_rising() {
-        let races = world.is_doubling() && rng.bool();
-        return races.then_some(Step::Double(client));
+        return races(world, rng).then_some(Step::Double(client));
+    }
+    if world.is_repairing() && rng.u32(0..3) == 0 {
+        return Some(Step::Double(client));
     }
     if rng.u32(0..6) > 0 {
         return None;

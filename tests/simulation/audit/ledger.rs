@@ -18,6 +18,9 @@
 //! - *staggered*: a shard whose window began before a sibling's opens its next one while the sibling's still runs, and is
 //!   then granted a slot that the sibling was granted at a lower count, by its own share (ADR-140, "a lost propagation
 //!   write leaves one shard offset until the next rollover");
+//! - *pending sibling*: a client's creation finds a sibling that still waits for its reset, at a count that lags, and so
+//!   nobody who holds the slot. Until its raise lands the sibling may be reset at the old count, and the slot is granted
+//!   twice, by the new shard's own share (seen in the published client's requests; no clause allows it);
 //! - *opened twice*: an operator's top-up pins `rf` and the count alone; a window that a request has opened or applied since, in the
 //!   very millisecond that `rf` names or under a clock behind it, is granted once more, less what the operator saw left
 //!   (seen in the published client's requests; no clause allows it);
@@ -183,11 +186,16 @@ impl Ledger {
         event: &Event<'_>,
     ) -> bool {
         let start = new.limit(Kind::Session).and_then(|session| session.ws);
+        let topped_up = if event.writer == Writer::Operator {
+            after.tu - before.tu
+        } else {
+            0
+        };
         let swallowed = self.kind == Kind::Calendar
             && edge_of(new.rf) > edge_of(old.rf)
             && start == Some(new.rf)
             && event.now < edge_of(new.rf)
-            && after.put_in() == before.put_in();
+            && after.put_in() == before.put_in() + topped_up;
         let shard = event
             .changes
             .iter()
@@ -199,6 +207,7 @@ impl Ledger {
             .filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive)
         {
             (holding.excused, holding.end) = (true, edge_of(new.rf) + PERIOD_MS);
+            holding.topped_up += topped_up;
         }
         swallowed
     }
@@ -234,9 +243,9 @@ impl Ledger {
         let is_operator = event.writer == Writer::Operator;
         let opened = after.ws.is_some_and(|start| start + after.length > event.now);
         if self.kind == Kind::Session && is_operator && !opened {
-            // The window ends here; the next request opens another.
-            if let Some(place) = previous {
-                let holding = &mut self.holdings[place];
+            // Every window ends here, also an earlier one that only a clock ahead saw the end of; the next request opens
+            // another.
+            for holding in self.holdings.iter_mut().filter(|holding| holding.shard == shard) {
                 (holding.end, holding.alive, holding.excused) = (holding.end.min(event.now), false, true);
             }
             return Ok(());
@@ -253,7 +262,11 @@ impl Ledger {
         };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         // A top-up begins a period where one is due, and is on top of its grant.
-        let topped_up = if is_operator { after.tu } else { 0 };
+        let (topped_up, twice) = if is_operator {
+            (after.tu, self.opened_twice(shard, old, before, after, event))
+        } else {
+            (0, 0)
+        };
         let granted = after.tk + after.tc - before.tc - topped_up;
         let least = if event.writer == Writer::Aggregator {
             share
@@ -276,7 +289,11 @@ impl Ledger {
         } else {
             most
         };
-        require(granted <= most - spent, "a grant is no more than the share", seen)?;
+        require(
+            granted <= most - spent + twice,
+            "a grant is no more than the share",
+            seen,
+        )?;
         require(
             granted >= least - spent - late || is_twin,
             "a grant is no less than the share",
@@ -315,7 +332,7 @@ impl Ledger {
                 capacity: after.cp,
                 origin: Origin::Fresh,
                 admitted,
-                topped_up,
+                topped_up: topped_up + twice,
                 unheeded: 0,
                 excused,
                 late: false,
@@ -399,7 +416,20 @@ impl Ledger {
         } else {
             Origin::Fresh
         };
+        holding.excused |= self.holdings.iter().any(|old| self.was_pending(old, &holding, event));
         self.hold(holding, event)
+    }
+
+    /// Whether a client's new shard found this sibling waiting for the reset that it was granted since, at a lower count.
+    fn was_pending(&self, sibling: &Holding, new: &Holding, event: &Event<'_>) -> bool {
+        let shown = event.shown.get(&sibling.shard).and_then(Option::as_ref);
+        let Some(shown) = shown.filter(|_| event.writer == Writer::Client).map(Snapshot::of) else {
+            return false;
+        };
+        let Some(numbers) = shown.limit(self.kind) else {
+            return false;
+        };
+        sibling.alive && sibling.size < new.size && self.period(&shown, numbers).0 < sibling.start
     }
 
     /// A new holding: fresh grants of one instant cover disjoint slots.
@@ -493,7 +523,7 @@ impl Ledger {
         let Some(seen) = seen.as_ref().and_then(|shown| shown.limit(self.kind)) else {
             return 0;
         };
-        if self.kind == Kind::Session && seen.wa < before.wa && after.wa == before.wa {
+        if self.kind == Kind::Session && seen.wa < before.wa {
             (after.cp / old.count - seen.tk).max(0)
         } else {
             0

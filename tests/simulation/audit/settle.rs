@@ -2,35 +2,61 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Snapshot, Verdict, require};
+use super::{Change, Event, Snapshot, Verdict, Writer, require};
 use crate::scenario::Kind;
 
-/// Every shard but a straggler agrees on the count, and no live window lags.
-pub fn check(shards: &BTreeMap<u32, Snapshot>, stragglers: &BTreeSet<u32>, now: i64, complete: bool) -> Verdict {
-    let Some(zero) = shards.get(&0) else { return Ok(()) };
-    for (id, shard) in shards {
-        let seen = || format!("shard {id} at {now}: {shard:?}, shard 0 {zero:?}");
-        let agrees = shard.count == zero.count || stragglers.contains(id);
-        require(!complete || agrees, "after quiet every shard agrees on the count", seen)?;
+/// What nothing has to bring to rest.
+#[derive(Clone, Debug, Default)]
+pub struct Settlement {
+    /// Shards that a client made at a count which shard 0 had left behind: nothing raises them if their client does
+    /// not (ADR-133 does not pin a creation to the count it was planned at).
+    stragglers: BTreeSet<u32>,
+    /// Starts of windows that an operator ended: a shard made from an image before that still joins one, and no other
+    /// shard is to follow it.
+    ended: BTreeSet<i64>,
+}
+
+impl Settlement {
+    /// Takes note of a change.
+    pub fn enter(&mut self, change: &Change, event: &Event<'_>) {
+        let window = |snapshot: &Snapshot| snapshot.limit(Kind::Session).and_then(|own| own.ws);
+        match (&change.old, &change.new, event.writer) {
+            (None, Some(new), Writer::Client) if new.count < event.truth => {
+                self.stragglers.insert(change.shard);
+            }
+            (Some(old), Some(new), Writer::Operator) if window(new) < window(old) => self.ended.extend(window(old)),
+            _ => {}
+        }
     }
-    let applied = shards
-        .values()
-        .filter_map(|shard| shard.limit(Kind::Session))
-        .filter(|own| own.wa == own.ws);
-    let opened = applied.filter_map(|own| Some((own.ws?, own.length))).max();
-    let Some((newest, length)) = opened.filter(|(start, length)| start + length > now) else {
-        return Ok(());
-    };
-    for (id, shard) in shards {
-        let Some(own) = shard.limit(Kind::Session) else {
-            continue;
+
+    /// Every shard but a straggler agrees on the count, and no live window lags.
+    pub fn check(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, complete: bool) -> Verdict {
+        let Some(zero) = shards.get(&0) else { return Ok(()) };
+        for (id, shard) in shards {
+            let seen = || format!("shard {id} at {now}: {shard:?}, shard 0 {zero:?}");
+            let agrees = shard.count == zero.count || self.stragglers.contains(id);
+            require(!complete || agrees, "after quiet every shard agrees on the count", seen)?;
+        }
+        let applied = shards
+            .values()
+            .filter_map(|shard| shard.limit(Kind::Session))
+            .filter(|own| own.wa == own.ws);
+        let opened = applied.filter_map(|own| Some((own.ws?, own.length)));
+        let newest = opened.filter(|(start, _)| !self.ended.contains(start)).max();
+        let Some((newest, length)) = newest.filter(|(start, length)| start + length > now) else {
+            return Ok(());
         };
-        // Another length means that an operator changed it meanwhile: left alone (R11).
-        let lags = own.ws.is_none_or(|start| start <= newest - length)
-            && own.length == length
-            && (own.wa.is_some() || shard.rf < newest);
-        let seen = || format!("shard {id} at {now}: {own:?}, newest {newest}");
-        require(!complete || !lags, "after quiet no live window lags", seen)?;
+        for (id, shard) in shards {
+            let Some(own) = shard.limit(Kind::Session) else {
+                continue;
+            };
+            // Another length means that an operator changed it meanwhile: left alone (R11).
+            let lags = own.ws.is_none_or(|start| start <= newest - length)
+                && own.length == length
+                && (own.wa.is_some() || shard.rf < newest);
+            let seen = || format!("shard {id} at {now}: {own:?}, newest {newest}");
+            require(!complete || !lags, "after quiet no live window lags", seen)?;
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -40,10 +40,12 @@ pub struct Actor {
     pub writer: Writer,
     /// The records that a batch holds, by place in the log.
     pub records: Vec<usize>,
-    /// The last that it was shown of each shard.
+    /// The last that it was shown of each shard; a client's request, of the siblings of a shard that it makes.
     pub shown: BTreeMap<u32, Option<Item>>,
     /// Shards with a quota that a batch made and has not read shard 0's count after.
     pub unrepaired: Vec<u32>,
+    /// Whether it has read shard 0's count after shards that it made.
+    pub read_again: bool,
     /// Whether any call of it failed.
     pub fault: bool,
     /// A hash of everything it was answered.
@@ -68,6 +70,7 @@ impl Actor {
             records,
             shown: BTreeMap::new(),
             unrepaired: vec![],
+            read_again: false,
             fault: false,
             history: 0,
             task,
@@ -99,11 +102,12 @@ impl Actor {
     /// Takes note of what an actor was shown, and what a batch made.
     pub fn saw(&mut self, call: &Call, answer: &Answer, fate: Fate) {
         match (call, answer) {
-            (Call::Read(keys), Answer::Read(Ok(items))) => {
+            (Call::Read(keys), Answer::Read(Ok(items))) if self.writer != Writer::Client || keys.len() > 1 => {
                 for (key, item) in keys.iter().zip(items) {
                     if let Some(bucket) = simulated(key) {
                         self.shown.insert(bucket.shard.0, item.clone());
                         if bucket.shard.0 == 0 {
+                            self.read_again |= !self.unrepaired.is_empty();
                             self.unrepaired.clear();
                         }
                     }

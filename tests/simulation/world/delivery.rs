@@ -6,6 +6,7 @@ use std::time::Duration;
 use limiter_aggregator::aggregate::{Aggregator, BatchOutcome, Budget};
 use limiter_aggregator::config::Settings;
 use limiter_aggregator::units::EpochMillis;
+use limiter_aggregator::write::Action;
 
 use super::World;
 use super::actor::Actor;
@@ -31,20 +32,40 @@ impl World {
         actor > Self::OPERATOR
     }
 
-    /// Whether an aggregator is about to double the count.
-    pub fn is_doubling(&self) -> bool {
-        let zero = shard_key(0);
-        let doubles =
-            |call: &Call| matches!(call, Call::Update(update) if update.key == zero && update.actions.len() == 1);
-        let mut batches = self.actors.iter().filter(|(actor, _)| Self::is_aggregator(**actor));
-        batches.any(|(_, batch)| batch.table.is_waiting_for(doubles))
+    /// Whether an aggregator is about to double the count, or to raise a shard and freeze the size of its grant.
+    pub fn is_growing(&self) -> bool {
+        self.batches().any(|(actor, _)| self.grows(*actor))
+    }
+
+    /// Whether this actor is.
+    pub fn grows(&self, actor: u8) -> bool {
+        let grows = |call: &Call| doubles(call) || freezes(call);
+        self.actors
+            .get(&actor)
+            .is_some_and(|own| own.table.is_waiting_for(grows))
     }
 
     /// Whether an aggregator has made shards and not yet read the count again.
-    pub fn is_repairing(&self, actor: u8) -> bool {
+    pub fn is_repairing(&self) -> bool {
+        self.batches().any(|(_, batch)| !batch.unrepaired.is_empty())
+    }
+
+    /// The aggregator that is about to raise a shard that it made, because the count has risen meanwhile.
+    pub fn repairer(&self) -> Option<u8> {
+        let repairs = |(actor, batch): (&u8, &Actor)| (batch.read_again && self.grows(*actor)).then_some(*actor);
+        self.batches().find_map(repairs)
+    }
+
+    fn batches(&self) -> impl Iterator<Item = (&u8, &Actor)> {
+        self.actors.iter().filter(|(actor, _)| Self::is_aggregator(**actor))
+    }
+
+    /// Whether an actor is about to read.
+    pub fn is_reading(&self, actor: u8) -> bool {
+        let reads = |call: &Call| matches!(call, Call::Read(_));
         self.actors
             .get(&actor)
-            .is_some_and(|batch| !batch.unrepaired.is_empty())
+            .is_some_and(|own| own.table.is_waiting_for(reads))
     }
 
     /// Whether a rise of the count is still on its way to the first aggregator, or in its hands.
@@ -168,4 +189,13 @@ impl World {
         }
         Ok(())
     }
+}
+
+fn doubles(call: &Call) -> bool {
+    matches!(call, Call::Update(update) if update.actions.len() == 1 && update.key == shard_key(0))
+}
+
+fn freezes(call: &Call) -> bool {
+    let raises = |action: &Action| action.attribute() == "shard_count";
+    matches!(call, Call::Update(update) if update.actions.len() > 1 && update.actions.iter().any(raises))
 }
