@@ -1,6 +1,5 @@
 """Both aggregators on the same batches, in turns, on one engine."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -40,19 +39,11 @@ class Bench:
     def __init__(self, program, sides):
         self.program, self.sides, self.workload = program, sides, Workload()
 
-    @contextmanager
-    def engine(self):
-        engine = Engine(self.program)
-        try:
-            yield engine
-        finally:
-            engine.stop()
-
     def counted(self, forms):
         """Calls by operation, write units and read units of one batch of each form, by side and form."""
         found = {}
         for side in self.sides:
-            with self.engine() as engine:
+            with Engine(self.program) as engine:
                 proxy, table = CountingProxy(engine.url), engine.table(side.name)
                 function = side.start(proxy.url, table)
                 # The first batch also pays for what happens once in a process.
@@ -70,7 +61,7 @@ class Bench:
         sides = [side for side in self.sides if only in (None, side.name)]
         figures = {side.name: Figures() for side in sides}
         for first in range(0, rounds, ROUNDS_OF_ONE_ENGINE):
-            with self.engine() as engine:
+            with Engine(self.program) as engine:
                 self.take_turns(engine, form, min(ROUNDS_OF_ONE_ENGINE, rounds - first), sides, figures)
         return figures
 
@@ -93,7 +84,7 @@ class Bench:
         """What each side has counted of a limit that every record takes one token of, after two deliveries."""
         counted = {}
         for side in self.sides:
-            with self.engine() as engine:
+            with Engine(self.program) as engine:
                 table = engine.table(side.name)
                 function = side.start(engine.url, table)
                 event, items = self.workload.batch(records, 1)
@@ -108,7 +99,7 @@ class Bench:
     def starts(self, rounds):
         """Seconds from the start of a process to its first answer, to a batch of one record, by side."""
         seen = {side.name: [] for side in self.sides}
-        with self.engine() as engine:
+        with Engine(self.program) as engine:
             tables = {side.name: engine.table(side.name) for side in self.sides}
             for _ in range(rounds):
                 for side in self.sides:

@@ -107,6 +107,17 @@ struct Seen {
     skipped: RefCell<Vec<SkippedInput>>,
 }
 
+impl Seen {
+    /// What came of every object, in the order of the uploads' ends.
+    fn results(&self) -> Vec<ArchiveResult> {
+        self.archived
+            .borrow()
+            .iter()
+            .map(|(_, result)| result.clone())
+            .collect()
+    }
+}
+
 impl Observer for Seen {
     fn batch(&self, _records: usize) {}
     fn skipped(&self, _read: &ReadRecord<'_>, reason: &SkippedInput) {

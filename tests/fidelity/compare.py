@@ -17,6 +17,9 @@ from pathlib import Path
 
 import tables
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "peer"))
+from engine import Engine  # noqa: E402
+
 # Every kind of event that scripts must exercise, and how often at least for a thousand of them.
 LEAST = 10
 EVENTS = [
@@ -60,9 +63,10 @@ def main():
     started = time.monotonic()
     simulation = Simulation(arguments.simulation)
     scripts = simulation.generate(arguments.scripts, arguments.seed)
-    with engine(arguments.replay) as endpoint, multiprocessing.get_context("spawn").Pool(
-        WORKERS, connect, (endpoint,)
+    with Engine(arguments.replay) as served, multiprocessing.get_context("spawn").Pool(
+        WORKERS, connect, (served.url,)
     ) as pool:
+        endpoint = served.url
         failures = []
         ran = 0
         buckets = collections.Counter()
@@ -123,24 +127,6 @@ class Simulation:
 def bare(script):
     """A script without what came of it."""
     return {name: script[name] for name in ("number", "limits", "write_budget", "base", "steps")}
-
-
-class engine:
-    """The embedded engine, as long as it is needed."""
-
-    def __init__(self, replay):
-        self.replay = replay
-
-    def __enter__(self):
-        self.process = subprocess.Popen([self.replay, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
-        word, endpoint = self.process.stdout.readline().split()
-        assert word == "endpoint"
-        return endpoint
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 def connect(endpoint):

@@ -46,3 +46,10 @@ class Engine:
     def stop(self):
         self.process.terminate()
         self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -143,13 +143,7 @@ async fn an_upload_that_stalls_holds_no_bucket_up() {
     let stalled = aggregator(scene.table(), store.archive());
     let outcome = stalled.handle(&event, mixed.now(), &budget, &seen).await.unwrap();
     assert!(matches!(outcome, BatchOutcome::RetryFrom(from) if from.as_str() == sequence(EXPIRIES[0])));
-    let results: Vec<_> = seen
-        .archived
-        .borrow()
-        .iter()
-        .map(|(_, result)| result.clone())
-        .collect();
-    assert_eq!(results, [ArchiveResult::CutShort, ArchiveResult::CutShort]);
+    assert_eq!(seen.results(), [ArchiveResult::CutShort, ArchiveResult::CutShort]);
     let plain = Aggregator::new(undisturbed.table(), Settings::default());
     handle(&plain, &event, mixed.now(), &Seen::default()).await;
     assert_eq!(scene.items().await, undisturbed.items().await);
@@ -169,13 +163,7 @@ async fn a_panic_in_an_upload_is_contained_and_not_repeated() {
     let (aggregator, seen) = (aggregator(scene.table(), Broken), Seen::default());
     let outcome = handle(&aggregator, &event(&mixed.records), mixed.now(), &seen).await;
     assert_eq!(outcome, BatchOutcome::Complete);
-    let results: Vec<_> = seen
-        .archived
-        .borrow()
-        .iter()
-        .map(|(_, result)| result.clone())
-        .collect();
-    assert_eq!(results, [ArchiveResult::Panicked, ArchiveResult::Panicked]);
+    assert_eq!(seen.results(), [ArchiveResult::Panicked, ArchiveResult::Panicked]);
     assert_ne!(scene.items().await, before, "the buckets were worked on");
 }
 
