@@ -3,6 +3,7 @@
 mod audits;
 mod capturing;
 mod dead_letters;
+mod progress;
 mod refusals;
 mod schedules;
 mod secrecy;

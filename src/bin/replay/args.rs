@@ -90,12 +90,9 @@ pub struct ReplayArguments {
     /// Every limit with its balance, ceiling and reason, every change and every condition
     #[arg(long)]
     pub explain: bool,
-    /// One JSON object a line instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Show namespace, entity and resource instead of a short hash
-    #[arg(long)]
-    pub show_ids: bool,
+    /// In which form to report.
+    #[command(flatten)]
+    pub output: OutputArguments,
     /// Work on a table behind this endpoint instead of the embedded engine
     #[arg(long, value_name = "URL", requires = "table", value_parser = endpoint)]
     pub endpoint_url: Option<String>,
@@ -140,6 +137,17 @@ pub struct ServeArguments {
     /// Items to put into the table first: a JSON array in DynamoDB JSON, or an event's NAME.table.json
     #[arg(long, value_name = "FILE")]
     pub items: Option<PathBuf>,
+}
+
+/// In which form a task reports.
+#[derive(Debug, Args)]
+pub struct OutputArguments {
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show namespace, entity and resource instead of a short hash
+    #[arg(long)]
+    pub show_ids: bool,
 }
 
 /// A table that exists, and where.
@@ -212,12 +220,9 @@ pub struct DlqArguments {
     /// Every limit with its balance, ceiling and reason, every change and every condition
     #[arg(long)]
     pub explain: bool,
-    /// One JSON object a line instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Show namespace, entity and resource instead of a short hash
-    #[arg(long)]
-    pub show_ids: bool,
+    /// In which form to report.
+    #[command(flatten)]
+    pub output: OutputArguments,
 }
 
 /// Arguments of `replay audit`.
@@ -232,12 +237,9 @@ pub struct AuditArguments {
     /// The instant to judge at: epoch milliseconds or RFC 3339 [default: now]
     #[arg(long, value_name = "INSTANT", value_parser = instant::parse, allow_hyphen_values = true)]
     pub now: Option<EpochMillis>,
-    /// One JSON object a line instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Show namespace, entity and resource instead of a short hash
-    #[arg(long)]
-    pub show_ids: bool,
+    /// In which form to report.
+    #[command(flatten)]
+    pub output: OutputArguments,
 }
 
 /// Arguments of `replay version`.

@@ -30,7 +30,7 @@ type Buckets = BTreeMap<(String, String, String), BTreeMap<ShardId, Item>>;
 /// Where the table cannot be read.
 pub async fn audit(arguments: &AuditArguments, output: &mut Output) -> Result<ExitCode, Failure> {
     let (_, hash_key) = settings()?;
-    let names = Names::new(arguments.show_ids, hash_key.as_ref());
+    let names = Names::new(arguments.output.show_ids, hash_key.as_ref());
     let buckets = read(arguments).await?;
     let now = arguments.now.unwrap_or_else(clock::now);
     let mut found: Vec<(String, Finding)> = Vec::new();
@@ -48,7 +48,7 @@ pub async fn audit(arguments: &AuditArguments, output: &mut Output) -> Result<Ex
         );
     }
     let shards: usize = buckets.values().map(BTreeMap::len).sum();
-    match arguments.json {
+    match arguments.output.json {
         true => print_json(output, buckets.len(), shards, &found),
         false => print_text(output, buckets.len(), shards, &found),
     }

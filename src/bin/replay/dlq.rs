@@ -44,7 +44,7 @@ pub async fn dlq(arguments: &DlqArguments, output: &mut Output) -> Result<ExitCo
     let mut run = Run {
         arguments,
         settings,
-        names: Names::new(arguments.show_ids, hash_key.as_ref()),
+        names: Names::new(arguments.output.show_ids, hash_key.as_ref()),
         place,
         is_left: false,
         named: Vec::new(),
@@ -130,7 +130,7 @@ impl Run<'_> {
             .map_err(|error| about(&error))?;
         let report = recorder.into_report();
         let explain = self.arguments.explain;
-        match self.arguments.json {
+        match self.arguments.output.json {
             true => {
                 if let Some(counted) = &counted {
                     usage::print_json(output, &batch, counted);

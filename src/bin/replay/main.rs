@@ -18,6 +18,7 @@ mod instant;
 mod json_lines;
 mod names;
 mod output;
+mod progress;
 mod report;
 mod run;
 mod schedule;

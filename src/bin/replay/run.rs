@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::names::Names;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::report::Recorder;
 use crate::target::{Place, Target};
 use crate::totals::Totals;
@@ -71,10 +72,11 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
     let mut run = Run {
         arguments,
         settings,
-        names: Names::new(arguments.show_ids, hash_key.as_ref()),
+        names: Names::new(arguments.output.show_ids, hash_key.as_ref()),
         totals: Totals::default(),
     };
     let mut target = Target::of(arguments.table.as_deref(), arguments.endpoint_url.as_deref()).await?;
+    let progress = Progress::of(inputs.len());
     for input in &inputs {
         let place = target.next_table().await?;
         match (&items, &arguments.items) {
@@ -96,8 +98,10 @@ pub async fn replay(arguments: &ReplayArguments, output: &mut Output) -> Result<
         if let Some(path) = &arguments.dump {
             dump(path, &place.items().await?)?;
         }
+        progress.one_more();
     }
-    match arguments.json {
+    drop(progress);
+    match arguments.output.json {
         true => json_lines::print_totals(output, &run.totals),
         false => text::print_totals(output, &run.totals),
     }
@@ -154,7 +158,7 @@ impl Run<'_> {
                 .map_err(|error| Failure::about(&input.path, error))?;
             let report = recorder.into_report();
             self.totals.add(&report, &outcome);
-            let print = if self.arguments.json {
+            let print = if self.arguments.output.json {
                 json_lines::print
             } else {
                 text::print
