@@ -11,6 +11,7 @@ mod consumer;
 mod event;
 mod lineage;
 mod range;
+mod reader;
 mod source;
 
 pub use batch::Limits;

@@ -1,21 +1,19 @@
 //! Reading on: one turn after the other over the shards that may be read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodbstreams::types::Record;
 use tokio::time::Instant;
 
 use super::lineage::{Shard, readable};
+use super::reader::{Reader, Wait, sequence_of};
 use super::source::{DynamoDbStream, From, SourceError};
 use super::{CheckpointError, Checkpoints, Limits, Progress};
 use crate::clock;
 
 /// How often the shards are described anew, beside whenever one of them ends.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(10);
-/// The wait before a failed batch is delivered again, or a failed request sent again; doubles up to the longest.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a handler made of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,44 +114,6 @@ pub struct Consumer<D> {
     describe_wait: Wait,
 }
 
-#[derive(Default)]
-struct Reader {
-    /// `None` before the first request, and after an iterator has expired.
-    iterator: Option<String>,
-    /// Whether the shard has nothing more to read.
-    has_ended: bool,
-    waiting: VecDeque<Record>,
-    /// When the first of the waiting records came.
-    since: Option<Instant>,
-    read_wait: Wait,
-    delivery_wait: Wait,
-}
-
-/// A pause that doubles with every failure in a row.
-#[derive(Default)]
-struct Wait {
-    failures: u32,
-    until: Option<Instant>,
-}
-
-impl Wait {
-    fn is_over(&self) -> bool {
-        self.until.is_none_or(|until| clock::monotonic_now() >= until)
-    }
-
-    fn longer(&mut self) {
-        let wait = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(self.failures))
-            .min(LONGEST_WAIT);
-        self.failures = self.failures.saturating_add(1);
-        self.until = Some(clock::monotonic_now() + wait);
-    }
-
-    fn none(&mut self) {
-        *self = Self::default();
-    }
-}
-
 impl<D: Deliver> Consumer<D> {
     /// A consumer that has read nothing yet.
     pub fn new(source: DynamoDbStream, handler: D, checkpoints: Checkpoints, options: Options) -> Self {
@@ -248,11 +208,7 @@ impl<D: Deliver> Consumer<D> {
                 continue;
             }
             let iterator = self.source.iterator(&id, &From::Latest).await;
-            let iterator = Some(iterator.map_err(ConsumerError::Source)?);
-            let reader = Reader {
-                iterator,
-                ..Reader::default()
-            };
+            let reader = Reader::at(iterator.map_err(ConsumerError::Source)?);
             self.readers.insert(id, reader);
         }
         Ok(())
@@ -262,56 +218,21 @@ impl<D: Deliver> Consumer<D> {
         if reader.has_ended || reader.waiting.len() >= self.options.limits.size {
             return Ok(());
         }
-        let iterator = match reader.iterator.take() {
-            Some(iterator) => Ok(iterator),
-            None => {
-                let from = position(reader, self.checkpoints.of(id));
-                self.source.iterator(id, &from).await
-            }
-        };
-        let page = match iterator {
-            Ok(iterator) => match self.source.records(&iterator).await {
-                Err(error @ SourceError::Passing { .. }) => {
-                    reader.iterator = Some(iterator);
-                    Err(error)
-                }
-                other => other,
-            },
-            Err(error) => Err(error),
-        };
-        match page {
-            Ok(page) => {
-                turn.fetched += page.records.len();
-                reader.has_ended = page.next.is_none();
-                reader.iterator = page.next;
-                if reader.waiting.is_empty() && !page.records.is_empty() {
-                    reader.since = Some(clock::monotonic_now());
-                }
-                reader.waiting.extend(page.records);
-                Ok(())
-            }
-            // Without an iterator the next turn asks for one.
-            Err(SourceError::IteratorExpired) => Ok(()),
+        let progress = self.checkpoints.of(id);
+        match reader.fetch(&self.source, id, progress).await {
+            Ok(records) => turn.fetched += records,
             Err(SourceError::Trimmed { .. }) => {
-                let after = match position(reader, self.checkpoints.of(id)) {
-                    From::At(sequence) | From::After(sequence) => Some(sequence),
-                    From::Oldest | From::Latest => None,
-                };
-                let shard = id.to_owned();
+                let (shard, after) = (id.to_owned(), reader.last_read(progress));
                 if !self.options.skip_expired {
                     return Err(ConsumerError::Trimmed { shard, after });
                 }
-                reader.iterator = Some(
-                    self.source
-                        .iterator(id, &From::Oldest)
-                        .await
-                        .map_err(ConsumerError::Source)?,
-                );
+                let restarted = reader.restart(&self.source, id).await;
+                restarted.map_err(ConsumerError::Source)?;
                 turn.notices.push(Notice::RecordsLost { shard, after });
-                Ok(())
             }
-            Err(error) => Err(ConsumerError::Source(error)),
+            Err(error) => return Err(ConsumerError::Source(error)),
         }
+        Ok(())
     }
 
     async fn deliver(&mut self, id: &str, turn: &mut Turn) -> Result<(), ConsumerError> {
@@ -335,7 +256,7 @@ impl<D: Deliver> Consumer<D> {
                 Delivered::RetryFrom(_) | Delivered::RetryAll => reader.delivery_wait.longer(),
             }
             let last = reader.waiting.drain(..done).next_back();
-            if done > 0 && reader.delivery_wait.failures == 0 {
+            if done > 0 && !reader.delivery_wait.has_failed() {
                 reader.since = (!reader.waiting.is_empty()).then(clock::monotonic_now);
             }
             if let Some(sequence) = last.as_ref().and_then(sequence_of) {
@@ -365,17 +286,6 @@ fn wait_if_passing(done: Result<(), ConsumerError>, wait: &mut Wait, turn: &mut 
     Ok(())
 }
 
-/// Where a shard goes on: behind what waits, or else behind its checkpoint. A shard that appears later, or whose
-/// parent has ended, begins with its oldest record however the reading began.
-fn position(reader: &Reader, progress: Option<&Progress>) -> From {
-    let waiting = reader.waiting.back().and_then(sequence_of).map(str::to_owned);
-    match (waiting, progress) {
-        (Some(sequence), _) => From::After(sequence),
-        (None, Some(Progress::After(sequence))) => From::After(sequence.clone()),
-        (None, Some(Progress::Finished) | None) => From::Oldest,
-    }
-}
-
 /// How many records of the batch need no other delivery. A number that is not in the batch asks for all of it.
 fn done_of(batch: &[Record], delivered: &Delivered) -> usize {
     match delivered {
@@ -386,8 +296,4 @@ fn done_of(batch: &[Record], delivered: &Delivered) -> usize {
             batch.iter().position(is_first).unwrap_or(0)
         }
     }
-}
-
-fn sequence_of(record: &Record) -> Option<&str> {
-    record.dynamodb()?.sequence_number()
 }
