@@ -116,7 +116,7 @@ impl Scenario {
             operator,
             removals: chance(55),
             old_writers: chance(10),
-            old_items: chance(30),
+            old_items: chance(45),
             bad_schedules: chance(30),
             adjustments: chance(60),
             skew: if chance(50) { 3_000 } else { 0 },

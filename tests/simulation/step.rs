@@ -164,9 +164,10 @@ fn dice(world: &World, actor: u8) -> u32 {
         return 100;
     }
     match world.is_reading(actor) {
+        _ if world.repairer() == Some(actor) => 10,
         _ if world.grows(actor) => 12,
-        true if world.is_repairing() => 10,
-        true if world.is_rising() => 20,
+        true if world.is_repairing() => 16,
+        true if world.is_rising() => 40,
         _ => 100,
     }
 }
@@ -183,7 +184,7 @@ fn meddle(world: &World, rng: &mut fastrand::Rng, client: u8) -> Option<Step> {
     if !world.is_rising() {
         return races(world, rng).then_some(Step::Double(client));
     }
-    if world.is_repairing() && rng.u32(0..3) == 0 {
+    if world.is_repairing() && rng.bool() {
         return Some(Step::Double(client));
     }
     if rng.u32(0..6) > 0 {

@@ -113,6 +113,12 @@ impl Actor {
                     }
                 }
             }
+            // What an earlier read of the batch showed is not what it goes by now (R8, "raise without freezing").
+            (Call::Read(keys), Answer::Read(Err(_))) if self.writer == Writer::Aggregator => {
+                for bucket in keys.iter().filter_map(simulated) {
+                    self.shown.remove(&bucket.shard.0);
+                }
+            }
             (
                 Call::Transact(transaction),
                 Answer::Transact(Ok(limiter_aggregator::table::TransactionOutcome::Applied)),
