@@ -104,6 +104,13 @@ pub struct Event<'e> {
     pub owner: Option<(Option<i128>, Option<String>)>,
 }
 
+impl Event<'_> {
+    /// The shard as its writer was last shown it; none where it was not, or did not exist.
+    fn shown_of(&self, shard: u32) -> Option<Snapshot> {
+        self.shown.get(&shard)?.as_ref().map(Snapshot::of)
+    }
+}
+
 /// Every book that is kept.
 #[derive(Clone, Debug)]
 pub struct Auditor {

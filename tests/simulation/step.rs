@@ -163,12 +163,16 @@ fn dice(world: &World, actor: u8) -> u32 {
     if !World::is_aggregator(actor) {
         return 100;
     }
-    match world.is_reading(actor) {
-        _ if world.repairer() == Some(actor) => 10,
-        _ if world.grows(actor) => 12,
-        true if world.is_repairing() => 16,
-        true if world.is_rising() => 40,
-        _ => 100,
+    if world.repairer() == Some(actor) {
+        10
+    } else if world.grows(actor) {
+        12
+    } else if world.is_reading(actor) && world.is_repairing() {
+        16
+    } else if world.is_reading(actor) && world.is_rising() {
+        40
+    } else {
+        100
     }
 }
 

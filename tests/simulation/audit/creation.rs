@@ -23,8 +23,7 @@ pub fn check(shard: u32, new: &Snapshot, event: &Event<'_>) -> Verdict {
         "buckets of a deleted entity do not come back",
         seen,
     )?;
-    let zero = event.shown.get(&0).and_then(Option::as_ref).map(Snapshot::of);
-    let Some(zero) = zero else {
+    let Some(zero) = event.shown_of(0) else {
         return require(false, "nothing is created unread", seen);
     };
     require(

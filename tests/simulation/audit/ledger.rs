@@ -5,8 +5,7 @@
 //! replaces it before a modern client can spend it). Exact, in every scenario without old writers: consumption, refunds
 //! and moves conserve what is held; nothing else is put in except by a grant, a top-up or an operator, and nothing is
 //! taken out except by a clamp down to the ceiling; a shard is granted once per period; fresh grants of one instant
-//! cover disjoint slots; admitted <= capacity. The allowances are in
-//! [`allowances`].
+//! cover disjoint slots; admitted <= capacity. The allowances are in [`allowances`].
 
 mod allowances;
 
@@ -89,7 +88,7 @@ impl Ledger {
         if before.length != after.length {
             self.lengthened(shard, after.length);
         }
-        if self.is_swallowed(old, new, before, after, event) {
+        if self.is_swallowed(shard, old, new, before, after, event) {
             return Ok(0);
         }
         if self.is_regranted(old, new, before, after) {

@@ -39,10 +39,7 @@ impl World {
 
     /// Whether this actor is.
     pub fn grows(&self, actor: u8) -> bool {
-        let grows = |call: &Call| doubles(call) || freezes(call);
-        self.actors
-            .get(&actor)
-            .is_some_and(|own| own.table.is_waiting_for(grows))
+        self.awaits(actor, |call| doubles(call) || freezes(call))
     }
 
     /// Whether an aggregator has made shards and not yet read the count again.
@@ -62,10 +59,13 @@ impl World {
 
     /// Whether an actor is about to read.
     pub fn is_reading(&self, actor: u8) -> bool {
-        let reads = |call: &Call| matches!(call, Call::Read(_));
-        self.actors
-            .get(&actor)
-            .is_some_and(|own| own.table.is_waiting_for(reads))
+        self.awaits(actor, |call| matches!(call, Call::Read(_)))
+    }
+
+    /// Whether an actor waits for a call of this kind.
+    fn awaits(&self, actor: u8, wanted: impl Fn(&Call) -> bool) -> bool {
+        let own = self.actors.get(&actor);
+        own.is_some_and(|own| own.table.is_waiting_for(wanted))
     }
 
     /// Whether a rise of the count is still on its way to the first aggregator, or in its hands.

@@ -50,6 +50,7 @@ impl Ledger {
     /// stays what it was until the next one. Less is granted, never more (a fault of R6's `rf`, see the notes).
     pub(super) fn is_swallowed(
         &mut self,
+        shard: u32,
         old: &Snapshot,
         new: &Snapshot,
         before: &Numbers,
@@ -67,16 +68,8 @@ impl Ledger {
             && start == Some(new.rf)
             && event.now < edge_of(new.rf)
             && after.put_in() == before.put_in() + topped_up;
-        let shard = event
-            .changes
-            .iter()
-            .find(|change| change.old.as_ref() == Some(old))
-            .map(|change| change.shard);
-        for holding in self
-            .holdings
-            .iter_mut()
-            .filter(|holding| swallowed && Some(holding.shard) == shard && holding.alive)
-        {
+        let own = |holding: &&mut Holding| swallowed && holding.shard == shard && holding.alive;
+        for holding in self.holdings.iter_mut().filter(own) {
             (holding.excused, holding.end) = (true, edge_of(new.rf) + PERIOD_MS);
             holding.topped_up += topped_up;
         }
@@ -92,8 +85,7 @@ impl Ledger {
         after: &Numbers,
         event: &Event<'_>,
     ) -> i128 {
-        let shown = event.shown.get(&shard).and_then(Option::as_ref).map(Snapshot::of);
-        let seen = shown.filter(|shown| shown.rf == old.rf);
+        let seen = event.shown_of(shard).filter(|shown| shown.rf == old.rf);
         let Some(seen) = seen.as_ref().and_then(|shown| shown.limit(self.kind)) else {
             return 0;
         };
@@ -106,8 +98,10 @@ impl Ledger {
 
     /// Whether a client's new shard found this sibling waiting for the reset that it was granted since, at a lower count.
     pub(super) fn was_pending(&self, sibling: &Holding, new: &Holding, event: &Event<'_>) -> bool {
-        let shown = event.shown.get(&sibling.shard).and_then(Option::as_ref);
-        let Some(shown) = shown.filter(|_| event.writer == Writer::Client).map(Snapshot::of) else {
+        if event.writer != Writer::Client {
+            return false;
+        }
+        let Some(shown) = event.shown_of(sibling.shard) else {
             return false;
         };
         let Some(numbers) = shown.limit(self.kind) else {
