@@ -7,7 +7,8 @@ use limiter_aggregator::write::Action;
 
 use crate::propagation::interposed::Interposed;
 use crate::propagation::scene::{
-    HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, bucket_rules, event, handle_with, key, set, stored, world, write,
+    EDGE, HOUR, MIDNIGHT, NOW, Notes, Random, Shard, add, bucket_rules, event, handle_with, key, set, stored, world,
+    write,
 };
 
 const RF: i64 = NOW - 10_000;
@@ -222,6 +223,34 @@ fn an_expired_validity_is_renewed_only_on_the_schedules_and_balances_that_were_r
         // One that is not renewed depends on none of them.
         assert!(is_written(expired().n("vu", NOW + 1), meanwhile), "{name}");
     }
+}
+
+#[test]
+fn an_expired_validity_is_not_renewed_over_a_limit_that_an_operator_changed_meanwhile() {
+    // `vu` is 0 before the change and after it.
+    let told = || {
+        rpm()
+            .calendar("day", 1000, 1000, 1)
+            .session("hour", 2000, 2000, 1, NOW - 1000)
+            .drip("full", 600, 600)
+            .s("b_day_rsched", MIDNIGHT)
+            .n("vu", 0)
+    };
+    assert!(is_written(told(), |_| {}));
+    for lowered in ["b_day_cp", "b_hour_cp", "b_full_cp"] {
+        assert!(!is_written(told(), sets(lowered, 500)), "{lowered}");
+    }
+    for (other, schedule) in [
+        ("b_day_rsched", "1m1h0"),
+        ("b_day_sched", "1h3s500"),
+        ("b_full_sched", "1h3s500"),
+    ] {
+        assert!(!is_written(told(), texts(other, schedule)), "{other}");
+    }
+    // A reset that finds the balance at its share adds nothing to it, and renews `vu` all the same.
+    let reset = || told().n("rf", EDGE - 1);
+    assert!(is_written(reset(), |_| {}));
+    assert!(!is_written(reset(), sets("b_day_cp", 500)));
 }
 
 /// The table after an event whose records `arrange` has put in another order.

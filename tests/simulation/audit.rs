@@ -142,7 +142,7 @@ impl Auditor {
         for change in &event.changes {
             let is_twin = self.twins.shards().contains(&change.shard);
             self.twins.enter(change);
-            shape::check(change, event, self.scenario.lengths)?;
+            shape::check(change, event, self.scenario.lengths, is_twin)?;
             if event.writer == Writer::Aggregator {
                 match (&change.old, &change.new) {
                     (None, Some(new)) => creation::check(change.shard, new, event)?,

@@ -132,12 +132,7 @@ impl Builder {
             };
             self.require(&balance, Comparison::AtMost, most);
         }
-        // `vu` = 0 cannot be told from an earlier 0: only `cp` shows that an operator lowered the limit meanwhile.
-        self.require(
-            attribute(name, LimitField::Cp),
-            Comparison::Equal,
-            plan.numbers.base.capacity.0,
-        );
+        self.capacity_as_read(plan);
         if let Cause::Roll { start } = plan.cause {
             self.require(attribute(name, LimitField::Ws), Comparison::Equal, start.0.into());
         }
@@ -145,6 +140,15 @@ impl Builder {
             attribute: balance,
             delta: plan.delta.0,
         });
+    }
+
+    /// `vu` = 0 cannot be told from an earlier 0: only `cp` shows that an operator lowered the limit meanwhile.
+    fn capacity_as_read(&mut self, plan: &LimitPlan<'_>) {
+        self.require(
+            attribute(plan.limit.name, LimitField::Cp),
+            Comparison::Equal,
+            plan.numbers.base.capacity.0,
+        );
     }
 
     /// What a write records besides balances: the window that a balance reflects and the size of a new grant.
@@ -185,6 +189,20 @@ impl Builder {
             ("sched_tz", fields.sched_tz),
         ] {
             self.conditions.push(Condition::as_read(name, read.map(text)));
+        }
+        // An operator's change leaves nothing else behind where `vu` was 0 before: clients would spend what lies above
+        // a lowered limit's ceiling, or past a boundary that a schedule of the limit's own now has.
+        for plan in limits.iter().filter(|plan| !plan.limit.is_wcu()) {
+            if plan.delta == Millitokens::ZERO {
+                self.capacity_as_read(plan);
+            }
+            for (field, read) in [
+                (LimitField::Sched, plan.limit.sched),
+                (LimitField::Rsched, plan.limit.rsched),
+            ] {
+                self.conditions
+                    .push(Condition::as_read(attribute(plan.limit.name, field), read.map(text)));
+            }
         }
         for plan in limits.iter().filter(|plan| plan.cause == Cause::Rest) {
             self.require(

@@ -24,7 +24,7 @@ pub struct Holding {
     pub origin: Origin,
     pub admitted: i128,
     pub topped_up: i128,
-    /// Taken by old writers while the reset was pending.
+    /// Taken by old writers while the reset was pending, and granted beyond the share (*refunded*).
     pub unheeded: i128,
     /// Another grant may overlap this one, for one of the reasons above.
     pub excused: bool,

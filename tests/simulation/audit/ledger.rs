@@ -105,7 +105,7 @@ impl Ledger {
             )
         };
         if event.writer == Writer::Operator && put_in > 0 {
-            let recorded = after.tu - before.tu + self.opened_twice(shard, old, before, after, event);
+            let recorded = after.tu - before.tu + self.opened_twice(shard, old, before, after, event).unwrap_or(0);
             require(recorded >= put_in, "a top-up is recorded", seen)?;
             if let Some(holding) = self
                 .holdings
@@ -187,11 +187,9 @@ impl Ledger {
         };
         let since = self.since.get(&shard).copied().unwrap_or_default();
         // A top-up begins a period where one is due, and is on top of its grant.
-        let (topped_up, twice) = if is_operator {
-            (after.tu, self.opened_twice(shard, old, before, after, event))
-        } else {
-            (0, 0)
-        };
+        let topped_up = if is_operator { after.tu } else { 0 };
+        let opened_twice = self.opened_twice(shard, old, before, after, event);
+        let twice = opened_twice.unwrap_or(0);
         let granted = after.tk + after.tc - before.tc - topped_up;
         let least = if event.writer == Writer::Aggregator {
             share
@@ -219,8 +217,11 @@ impl Ledger {
             "a grant is no more than the share",
             seen,
         )?;
+        // R4's roll pins the window only where it moves the balance: the next one may have been propagated meanwhile, and
+        // grants the share when it is applied.
+        let is_overtaken = event.writer == Writer::Aggregator && after.tk == before.tk && after.wa < after.ws;
         require(
-            granted >= least - spent - late || is_twin,
+            granted >= least - spent - late || is_twin || is_overtaken,
             "a grant is no less than the share",
             seen,
         )?;
@@ -236,9 +237,10 @@ impl Ledger {
         if let Some(place) = previous {
             let last = self.holdings[place];
             let again = last.start >= start && last.origin != Origin::Pending && after.rn == before.rn;
-            let again = again && !last.taken_back;
+            let again = again && !last.taken_back && opened_twice.is_none();
             require(!again, "a shard is granted once per period", seen)?;
             self.holdings[place].alive = false;
+            self.holdings[place].excused |= opened_twice.is_some();
             if last.origin == Origin::Pending {
                 self.holdings.remove(place);
             }
@@ -258,7 +260,7 @@ impl Ledger {
                 origin: Origin::Fresh,
                 admitted,
                 topped_up: topped_up + twice,
-                unheeded: 0,
+                unheeded: (granted + spent - share - twice).max(0),
                 excused,
                 late: false,
                 taken_back: false,
@@ -316,7 +318,7 @@ impl Ledger {
         // A window that an operator ended still looks open to a clock behind the operator's.
         let skew = self.scenario.skew;
         let ends_between_clocks = self.kind == Kind::Session && skew > 0 && end - event.now <= 2 * skew;
-        holding.excused |= holding.late || ends_between_clocks;
+        holding.excused |= holding.late || ends_between_clocks || self.is_count_of_a_former_life(new, event);
         if debited != 0 || held == 0 {
             require(held == -debited, "a move puts in what it takes out", seen)?;
             // Moved out of a later period's grant, and admitted in this one.

@@ -14,6 +14,9 @@ pub struct Settlement {
     /// Starts of windows that an operator ended: a shard made from an image before that still joins one, and no other
     /// shard is to follow it.
     ended: BTreeSet<i64>,
+    /// When an operator last gave a shard's windows another length: a window opened before that may have been left
+    /// alone for it (R11).
+    lengthened: BTreeMap<u32, i64>,
 }
 
 impl Settlement {
@@ -26,6 +29,10 @@ impl Settlement {
             }
             (Some(old), Some(new), Writer::Operator) if window(new) < window(old) => self.ended.extend(window(old)),
             _ => {}
+        }
+        let length = |snapshot: &Option<Snapshot>| Some(snapshot.as_ref()?.limit(Kind::Session)?.length);
+        if change.old.is_some() && change.new.is_some() && length(&change.old) != length(&change.new) {
+            self.lengthened.insert(change.shard, event.now + event.scenario.skew);
         }
     }
 
@@ -53,7 +60,9 @@ impl Settlement {
                 continue;
             };
             // Another length means that an operator changed it meanwhile: left alone (R11).
-            let lags = own.ws.is_none_or(|start| start <= newest - length)
+            let is_left_alone = self.lengthened.get(id).is_some_and(|changed| *changed >= newest);
+            let lags = !is_left_alone
+                && own.ws.is_none_or(|start| start <= newest - length)
                 && own.length == length
                 && (own.wa.is_some() || shard.rf < newest);
             let seen = || format!("shard {id} at {now}: {own:?}, newest {newest}");

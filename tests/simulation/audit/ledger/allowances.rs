@@ -57,7 +57,8 @@ impl Ledger {
         after: &Numbers,
         event: &Event<'_>,
     ) -> bool {
-        let start = new.limit(Kind::Session).and_then(|session| session.ws);
+        // The window that was read; another may have been propagated since.
+        let starts = new.limit(Kind::Session).map(|session| [session.ws, session.wa]);
         let topped_up = if event.writer == Writer::Operator {
             after.tu - before.tu
         } else {
@@ -65,7 +66,7 @@ impl Ledger {
         };
         let swallowed = self.kind == Kind::Calendar
             && edge_of(new.rf) > edge_of(old.rf)
-            && start == Some(new.rf)
+            && starts.is_some_and(|starts| starts.contains(&Some(new.rf)))
             && event.now < edge_of(new.rf)
             && after.put_in() == before.put_in() + topped_up;
         let own = |holding: &&mut Holding| swallowed && holding.shard == shard && holding.alive;
@@ -76,7 +77,8 @@ impl Ledger {
         swallowed
     }
 
-    /// What an operator's top-up grants beside: the share that it saw due, less what it saw.
+    /// What an operator's top-up grants beside, where it did not see the window that is applied: the share that it saw
+    /// due, less what it saw.
     pub(super) fn opened_twice(
         &self,
         shard: u32,
@@ -84,16 +86,18 @@ impl Ledger {
         before: &Numbers,
         after: &Numbers,
         event: &Event<'_>,
-    ) -> i128 {
-        let seen = event.shown_of(shard).filter(|shown| shown.rf == old.rf);
-        let Some(seen) = seen.as_ref().and_then(|shown| shown.limit(self.kind)) else {
-            return 0;
-        };
-        if self.kind == Kind::Session && seen.wa < before.wa {
-            (after.cp / old.count - seen.tk).max(0)
-        } else {
-            0
-        }
+    ) -> Option<i128> {
+        let seen = event.shown_of(shard).filter(|shown| shown.rf == old.rf)?;
+        let seen = seen.limit(self.kind)?;
+        let is_unseen = event.writer == Writer::Operator && self.kind == Kind::Session && seen.wa < before.wa;
+        is_unseen.then(|| (after.cp / old.count - seen.tk).max(0))
+    }
+
+    /// Whether a client made a shard at a count that it knows from an earlier life: siblings that came after it
+    /// looked were made at a lower one.
+    pub(super) fn is_count_of_a_former_life(&self, new: &Snapshot, event: &Event<'_>) -> bool {
+        let lower = |zero: Snapshot| zero.count < new.count;
+        event.reborn && event.writer == Writer::Client && event.shown_of(0).is_none_or(lower)
     }
 
     /// Whether a client's new shard found this sibling waiting for the reset that it was granted since, at a lower count.
