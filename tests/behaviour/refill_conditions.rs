@@ -248,7 +248,7 @@ fn an_expired_validity_is_not_renewed_over_a_limit_that_an_operator_changed_mean
         assert!(!is_written(told(), texts(other, schedule)), "{other}");
     }
     // A reset that finds the balance at its share adds nothing to it, and renews `vu` all the same.
-    let reset = || told().n("rf", EDGE - 1);
+    let reset = || told().drip("rpm", 15_000, 1000).n("rf", EDGE - 1);
     assert!(is_written(reset(), |_| {}));
     assert!(!is_written(reset(), sets("b_day_cp", 500)));
 }

@@ -146,7 +146,7 @@ impl Auditor {
             if event.writer == Writer::Aggregator {
                 match (&change.old, &change.new) {
                     (None, Some(new)) => creation::check(change.shard, new, event)?,
-                    (Some(old), Some(new)) => refill::check(change.shard, old, new, event)?,
+                    (Some(old), Some(new)) => refill::check(change.shard, old, new, event, is_twin)?,
                     (_, None) => {}
                 }
             }
@@ -165,7 +165,7 @@ impl Auditor {
     /// What must hold after quiet. `complete` says that no delivery was lost: only then has the aggregator seen every
     /// raise and every opening.
     pub fn settled(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, complete: bool) -> Verdict {
-        self.settlement.check(shards, now, complete)
+        self.settlement.check(shards, now, self.scenario.skew, complete)
     }
 
     /// The entity was deleted whole: its next life owes nothing to the last.

@@ -112,7 +112,7 @@ pub fn choose(world: &World, rng: &mut fastrand::Rng) -> Step {
         (count, false) if count < 32 && rng.u32(0..4) == 0 => {
             return Step::Acquire(rng.u8(0..World::CLIENTS), rng.u32(..), amount(rng));
         }
-        (32, _) if scenario.removals && rng.u32(0..5) == 0 => return Step::Rebirth(true),
+        (32, _) if scenario.removals && rng.bool() => return Step::Rebirth(true),
         _ => {}
     }
     let client = rng.u8(0..World::CLIENTS);

@@ -22,7 +22,7 @@ use limiter_aggregator::units::EpochMillis;
 use crate::audit::{Auditor, Change, Event, Snapshot, Verdict, Writer, changes_of, left_alone, simulated};
 use crate::client::{self, Client, Ended, Lease, owner, shard_key};
 use crate::coverage::Coverage;
-use crate::port::StepTable;
+use crate::port::{Call, StepTable};
 use crate::scenario::{Configuration, GROUP, Kind, START, Scenario};
 use crate::step::{Fate, Step, jump};
 use actor::{Actor, Work};
@@ -122,18 +122,20 @@ impl World {
             pressure: (1, false),
         };
         world.memory.set_now(EpochMillis(START));
-        world.seed_table();
+        world.make_entity();
+        world.settle_records(Writer::Removal, world.now, None).unwrap_or(());
         world
     }
 
-    fn seed_table(&mut self) {
+    /// The entity, and in some scenarios what an old release has made of it already.
+    fn make_entity(&self) {
         self.put(&owner(self.life));
         if self.scenario.old_items {
             for shard in 0..2 {
-                self.put(&old_item(shard, &self.scenario, &self.configuration.borrow()));
+                let configuration = self.configuration.borrow();
+                self.put(&old_item(shard, &self.scenario, &configuration, self.life, self.now));
             }
         }
-        self.settle_records(Writer::Removal, self.now, None).unwrap_or(());
     }
 
     fn put(&self, item: &Item) {
@@ -262,7 +264,10 @@ impl World {
         if let Some(actor) = self.actors.get_mut(&number).filter(|_| self.remembers) {
             actor.remember(&answer);
         }
-        let actor = self.actors.get_mut(&number).filter(|_| took_effect);
+        let actor = self
+            .actors
+            .get_mut(&number)
+            .filter(|_| took_effect || matches!(call, Call::Read(_)));
         if let Some(actor) = actor {
             actor.saw(&call, &answer, fate);
         }
@@ -399,13 +404,16 @@ impl World {
         }
         self.memory.delete_item(&GROUP.meta());
         self.life += 1;
+        self.settle_records(Writer::Removal, self.now, None)?;
+        self.auditor.forget();
         if reborn {
             self.coverage.count("fault: entity made again");
-            self.put(&owner(self.life));
+            // Not in the millisecond in which it was deleted.
+            self.now += 1;
+            self.memory.set_now(EpochMillis(self.now));
+            self.make_entity();
         }
-        let verdict = self.settle_records(Writer::Removal, self.now, None);
-        self.auditor.forget();
-        verdict
+        self.settle_records(Writer::Removal, self.now, None)
     }
 
     fn bad_schedule(&mut self, bad: bool) -> Verdict {

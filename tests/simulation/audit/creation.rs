@@ -88,23 +88,12 @@ fn donor(shard: u32, kind: Kind, new: &Snapshot, numbers: &Numbers, event: &Even
         Kind::Calendar => edge_of(event.now) <= item.rf,
         _ => own.window_end().is_some_and(|end| end > event.now) && own.ws <= own.wa.or(Some(item.rf)),
     };
-    let size = |item: &Snapshot, own: &Numbers| match own.gc {
-        Some(size) if size >= 1 => size,
-        Some(_) => item.count,
-        None => {
-            let mut size = item.count;
-            while size > 1 && own.tk > numbers.cp / size {
-                size /= 2;
-            }
-            size
-        }
-    };
     let mut payer: Option<(i128, u32)> = None;
     for (id, item) in &read {
         let Some(own) = item.limit(kind).filter(|own| current(item, own)) else {
             continue;
         };
-        let size = size(item, own);
+        let size = own.grant_size(item.count);
         if i128::from(*id) % size == i128::from(shard) % size && payer.is_none_or(|(largest, _)| size > largest) {
             payer = Some((size, *id));
         }

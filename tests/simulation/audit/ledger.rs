@@ -144,7 +144,8 @@ impl Ledger {
                 // A window ended twice at one instant moves `ws` alone.
                 (Some(applied), Some(moved)) => moved != applied || after.ws != before.ws && after.ws == Some(moved),
                 (None, Some(moved)) => {
-                    after.ws == Some(moved) && (after.ws != before.ws || before.ws.is_some_and(|start| start > old.rf))
+                    let opened = after.ws == Some(moved) && after.ws != before.ws;
+                    opened || moved > old.rf && before.ws.is_some_and(|start| start >= moved)
                 }
                 _ => false,
             },
@@ -217,9 +218,9 @@ impl Ledger {
             "a grant is no more than the share",
             seen,
         )?;
-        // R4's roll pins the window only where it moves the balance: the next one may have been propagated meanwhile, and
+        // A roll pins the window only where it raises the balance: the next one may have been propagated meanwhile, and
         // grants the share when it is applied.
-        let is_overtaken = event.writer == Writer::Aggregator && after.tk == before.tk && after.wa < after.ws;
+        let is_overtaken = after.put_in() <= before.put_in() && after.wa < after.ws;
         require(
             granted >= least - spent - late || is_twin || is_overtaken,
             "a grant is no less than the share",

@@ -4,7 +4,7 @@ use super::snapshot::{Numbers, Snapshot, edge_of};
 use super::{Event, Verdict, require};
 use crate::scenario::{HALF_MS, Kind};
 
-pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
+pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>, is_twin: bool) -> Verdict {
     let seen = || {
         format!(
             "shard {shard} at {}: {old:?} -> {new:?}, shown {:?}",
@@ -39,7 +39,8 @@ pub fn check(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> V
         "an item whose schedule will not decode is left alone",
         seen,
     )?;
-    restamp(old, new, event)
+    // A twin's `vu` is moved by what the item before it held.
+    if is_twin { Ok(()) } else { restamp(old, new, event) }
 }
 
 /// R6: what moves `rf` was planned on an image that nobody has materialised since, and whose windows stand.
@@ -75,8 +76,10 @@ fn locked(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verd
 fn count(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
     let seen = || {
         format!(
-            "shard {shard} at {}, truth {}: {old:?} -> {new:?}",
-            event.now, event.truth
+            "shard {shard} at {}, truth {}: {old:?} -> {new:?}, shown {:?}",
+            event.now,
+            event.truth,
+            event.shown_of(shard)
         )
     };
     if shard == 0 {
@@ -98,9 +101,13 @@ fn count(shard: u32, old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdi
             "a raise keeps a recorded grant",
             seen,
         )?;
-        let was_shown = event.shown.get(&shard).is_some_and(Option::is_some);
+        // What was read is frozen, if it could be read: not an item of the entity's next life, which a rise of the last
+        // one raises unread where its image will not decode.
+        let was_readable = event
+            .shown_of(shard)
+            .is_some_and(|shown| shown.decodes && shown.stamp == old.stamp);
         require(
-            !was_shown || !old.decodes || after.gc.is_some(),
+            !was_readable || !old.decodes || after.gc.is_some(),
             "a raise records the grant it found",
             seen,
         )?;
@@ -194,7 +201,7 @@ fn restamp(old: &Snapshot, new: &Snapshot, event: &Event<'_>) -> Verdict {
             continue;
         };
         let rests = was.tk == is.tk && was.gc == is.gc;
-        let ceiling = is.cp / is.gc.filter(|size| *size >= 1).unwrap_or(new.count) + is.tu;
+        let ceiling = is.cp / is.grant_size(new.count) + is.tu;
         require(
             !rests || is.tk <= ceiling,
             "vu is not moved while a quota is above its ceiling",

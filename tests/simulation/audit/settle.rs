@@ -14,9 +14,9 @@ pub struct Settlement {
     /// Starts of windows that an operator ended: a shard made from an image before that still joins one, and no other
     /// shard is to follow it.
     ended: BTreeSet<i64>,
-    /// When an operator last gave a shard's windows another length: a window opened before that may have been left
-    /// alone for it (R11).
-    lengthened: BTreeMap<u32, i64>,
+    /// Until when, by any clock, a window may have been opened before an operator last gave a shard's windows another length:
+    /// it may have been left alone for it (R11).
+    lengthened: i64,
 }
 
 impl Settlement {
@@ -32,12 +32,13 @@ impl Settlement {
         }
         let length = |snapshot: &Option<Snapshot>| Some(snapshot.as_ref()?.limit(Kind::Session)?.length);
         if change.old.is_some() && change.new.is_some() && length(&change.old) != length(&change.new) {
-            self.lengthened.insert(change.shard, event.now + event.scenario.skew);
+            self.lengthened = self.lengthened.max(event.now + event.scenario.skew);
         }
     }
 
-    /// Where every record was delivered: every shard but a straggler agrees on the count, and no live window lags.
-    pub fn check(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, complete: bool) -> Verdict {
+    /// Where every record was delivered: every shard but a straggler agrees on the count, and no live window lags. `skew`: how far
+    /// a clock may be off.
+    pub fn check(&self, shards: &BTreeMap<u32, Snapshot>, now: i64, skew: i64, complete: bool) -> Verdict {
         let Some(zero) = shards.get(&0).filter(|_| complete) else {
             return Ok(());
         };
@@ -52,7 +53,9 @@ impl Settlement {
             .filter(|own| own.wa == own.ws);
         let opened = applied.filter_map(|own| Some((own.ws?, own.length)));
         let newest = opened.filter(|(start, _)| !self.ended.contains(start)).max();
-        let Some((newest, length)) = newest.filter(|(start, length)| start + length > now) else {
+        // Live by every clock: R11 skips a window that has ended by the aggregator's.
+        let is_live = |start: i64, length: i64| start > self.lengthened && start + length > now + skew;
+        let Some((newest, length)) = newest.filter(|(start, length)| is_live(*start, *length)) else {
             return Ok(());
         };
         for (id, shard) in shards {
@@ -60,9 +63,7 @@ impl Settlement {
                 continue;
             };
             // Another length means that an operator changed it meanwhile: left alone (R11).
-            let is_left_alone = self.lengthened.get(id).is_some_and(|changed| *changed >= newest);
-            let lags = !is_left_alone
-                && own.ws.is_none_or(|start| start <= newest - length)
+            let lags = own.ws.is_none_or(|start| start <= newest - length)
                 && own.length == length
                 && (own.wa.is_some() || shard.rf < newest);
             let seen = || format!("shard {id} at {now}: {own:?}, newest {newest}");

@@ -22,7 +22,7 @@ pub fn check(change: &Change, event: &Event<'_>, lengths: bool, is_twin: bool) -
         let refunds = event.writer == Writer::Adjuster;
         require(refunds || after.tc >= before.tc, "tc never goes backward", seen)?;
         require(
-            is_twin || after.gc.is_none_or(|size| size <= new.count),
+            is_twin || after.gc == before.gc || after.gc.is_none_or(|size| size <= new.count),
             "gc is a count the shard knew of",
             seen,
         )?;

@@ -48,6 +48,15 @@ impl Numbers {
         Some(self.ws? + self.length)
     }
 
+    /// The count that its grant was sized at (R9): where it is not recorded, no more than the balance allows.
+    pub fn grant_size(&self, count: i128) -> i128 {
+        let mut size = self.gc.filter(|size| *size >= 1).unwrap_or(count);
+        while self.gc.is_none() && size > 1 && self.tk > self.cp / size {
+            size /= 2;
+        }
+        size
+    }
+
     /// What was ever put in: neither consumption nor a refund changes it.
     pub fn put_in(&self) -> i128 {
         self.tk + self.tc

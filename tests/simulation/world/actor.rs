@@ -101,6 +101,10 @@ impl Actor {
 
     /// Takes note of what an actor was shown, and what a batch made.
     pub fn saw(&mut self, call: &Call, answer: &Answer, fate: Fate) {
+        // Each rise goes by a read of its own, and by none where that failed (R8).
+        if self.writer == Writer::Aggregator && matches!(call, Call::Read(_)) {
+            self.shown.clear();
+        }
         match (call, answer) {
             (Call::Read(keys), Answer::Read(Ok(items))) if self.writer != Writer::Client || keys.len() > 1 => {
                 for (key, item) in keys.iter().zip(items) {
@@ -111,12 +115,6 @@ impl Actor {
                             self.unrepaired.clear();
                         }
                     }
-                }
-            }
-            // What an earlier read of the batch showed is not what it goes by now (R8, "raise without freezing").
-            (Call::Read(keys), Answer::Read(Err(_))) if self.writer == Writer::Aggregator => {
-                for bucket in keys.iter().filter_map(simulated) {
-                    self.shown.remove(&bucket.shard.0);
                 }
             }
             (

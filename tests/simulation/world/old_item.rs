@@ -3,19 +3,19 @@
 use limiter_aggregator::item::{AttributeValue, Item, number, text};
 
 use crate::client::shard_key;
-use crate::scenario::{Configuration, HALVED, Kind, RESETS, START, Scenario};
+use crate::scenario::{Configuration, HALVED, Kind, RESETS, Scenario};
 
 /// One of two shards as a client from before grants and windows were recorded left it.
-pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) -> Item {
+pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration, life: u32, now: i64) -> Item {
     let key = shard_key(shard);
     let mut item = Item::from([
         ("PK".to_owned(), text(key.pk)),
         ("SK".to_owned(), text(key.sk)),
         ("entity_id".to_owned(), text("e")),
         ("resource".to_owned(), text("r")),
-        ("rf".to_owned(), number((START - 1000).into())),
-        ("pgen".to_owned(), number(1)),
-        ("pinc".to_owned(), text("life-1")),
+        ("rf".to_owned(), number((now - 1000).into())),
+        ("pgen".to_owned(), number(life.into())),
+        ("pinc".to_owned(), text(format!("life-{life}"))),
         ("vu".to_owned(), number(0)),
         ("shard_count".to_owned(), number(2)),
     ]);
@@ -49,7 +49,7 @@ pub fn old_item(shard: u32, scenario: &Scenario, configuration: &Configuration) 
             Kind::Calendar => drop(put(kind.limit(), "rsched", text(RESETS))),
             Kind::Session => {
                 put(kind.limit(), "rsa", number(configuration.window_s.into()));
-                put(kind.limit(), "ws", number((START - 2000).into()));
+                put(kind.limit(), "ws", number((now - 2000).into()));
             }
         }
     }
