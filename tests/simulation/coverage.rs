@@ -170,7 +170,7 @@ impl Observer for Coverage {
 
 /// What a run of [`REFERENCE`] seeds must have exercised at least [`LEAST`] times: what every rule wrote, where it lost its
 /// race, each reason for which it was skipped, and every fault.
-const REQUIRED: [&str; 82] = [
+const REQUIRED: [&str; 85] = [
     "batch reported a record",
     "clamp failed",
     "clamp lost its race",
@@ -219,6 +219,8 @@ const REQUIRED: [&str; 82] = [
     "funding move",
     "raise failed",
     "raise lost its race",
+    "raise with freeze failed",
+    "raise with freeze lost its race",
     "raise with freeze wrote",
     "raise wrote",
     "record skipped",
@@ -228,6 +230,7 @@ const REQUIRED: [&str; 82] = [
     "refill skipped: out of range",
     "refill skipped: undecodable",
     "refill skipped: window ended unapplied",
+    "repair failed",
     "repair lost its race",
     "repair unread",
     "repair wrote",
@@ -254,13 +257,6 @@ const REQUIRED: [&str; 82] = [
     "windows: none lags",
     "windows: some lag",
 ];
-/// What is too rare for that: at least [`LEAST_RARE`] times.
-const RARE: [&str; 3] = [
-    "raise with freeze failed",
-    "raise with freeze lost its race",
-    "repair failed",
-];
-const LEAST_RARE: u64 = 30;
 const REFERENCE: u64 = 500;
 const LEAST: u64 = 100;
 
@@ -274,11 +270,8 @@ impl Coverage {
 
     /// What was exercised too rarely: name, how often, how often it should have been.
     pub fn missing(&self, seeds: u64) -> Vec<(&'static str, u64, u64)> {
-        let required = REQUIRED
-            .iter()
-            .map(|name| (*name, LEAST))
-            .chain(RARE.iter().map(|name| (*name, LEAST_RARE)));
-        let scaled = required.map(|(name, least)| (name, self.of(name), least * seeds / REFERENCE));
-        scaled.filter(|(_, seen, least)| seen < least).collect()
+        let least = LEAST * seeds / REFERENCE;
+        let seen = REQUIRED.iter().map(|name| (*name, self.of(name), least));
+        seen.filter(|(_, seen, least)| seen < least).collect()
     }
 }

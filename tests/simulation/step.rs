@@ -168,7 +168,7 @@ fn dice(world: &World, actor: u8) -> u32 {
     } else if world.grows(actor) {
         12
     } else if world.is_reading(actor) && world.is_repairing() {
-        16
+        24
     } else if world.is_reading(actor) && world.is_rising() {
         40
     } else {
@@ -178,7 +178,7 @@ fn dice(world: &World, actor: u8) -> u32 {
 
 /// Whether another growth is to come before the one that an aggregator is about to write.
 fn races(world: &World, rng: &mut fastrand::Rng) -> bool {
-    let eighths = if world.repairer().is_some() { 2 } else { 4 };
+    let eighths = if world.repairer().is_some() { 1 } else { 4 };
     world.is_growing() && rng.u32(0..8) < eighths
 }
 
